@@ -55,7 +55,7 @@ func TestAppsAreImportedConfiguredAndReadFromTheCommandLine(t *testing.T) {
 	s.write("one.json", `{"servers":{"url":"http://127.0.0.1:1/mcp"}}`)
 	s.run("ropewalk", "app", "import", "one.json", "--dry-run").exits(0, "servers", "planned")
 	s.write("config.toml", "[mcp_servers.mine]\ncommand = \"sh\"\nargs = [\"-c\", \"exit 3\"]\nstartup_timeout_sec = 5\n[mcp_servers.mine.env]\nAPI_KEY = \"$MINE_KEY\"\n")
-	s.run("ropewalk", "app", "import", "config.toml", "--dry-run").exits(1, "mine: the definition needs values that were not given: MINE_KEY (for env.API_KEY)", "--set NAME=VALUE", "not imported: startup_timeout_sec")
+	s.run("ropewalk", "app", "import", "config.toml", "--dry-run").exits(1, "mine: the definition needs values that were not provided: MINE_KEY (for env.API_KEY)", "--set NAME=VALUE", "not imported: startup_timeout_sec")
 	s.run("ropewalk", "app", "import", "config.toml", "--dry-run", "--set", "MINE_KEY=x").exits(0, "planned", "mine: arguments: -c exit 3", "mine: variables: API_KEY")
 	s.write("again.json", `"sample": {"command": "sh", "args": ["-c", "exit 3"]}, "off": {"command": "x", "disabled": true}`)
 	s.run("ropewalk", "app", "import", "again.json").exits(0, "exists", "--replace", "--skip-existing", "off", "disabled")

@@ -171,7 +171,7 @@ func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), 
 		log = hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: cmd.ErrOrStderr()})
 	}
 	host = pluginhost.New(pluginhost.Options{
-		Home: home, Logger: log, Builtins: builtins(), Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Heard: s.heard,
+		Home: home, Logger: log, Builtins: builtins(), Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Output: s.heard,
 	})
 	return host, func() { _ = os.RemoveAll(home) }, nil
 }

@@ -16,11 +16,11 @@ import (
 
 // attack is a login that an app, its authorization server or another server tries to subvert.
 type attack struct {
-	name   string
-	before func(p, evil *provider)                               // prepares the servers
-	answer func(t *testing.T, r *rig, evil *provider, a *Answer) // changes what the browser brings back
-	slow   bool                                                  // requests time out soon
-	says   string                                                // part of the error
+	name     string
+	before   func(p, evil *provider)                                 // prepares the servers
+	response func(t *testing.T, r *rig, evil *provider, a *Response) // changes what the browser returns
+	slow     bool                                                    // requests time out soon
+	says     string                                                  // part of the error
 }
 
 // responds makes a path of a provider respond with do.
@@ -123,39 +123,39 @@ func attacks() []attack {
 		{name: "registration with a long secret", before: sends("/register", `{"client_id":"c","client_secret":"`+strings.Repeat("x", 5000)+`"}`), says: "did not register"},
 
 		// The response in the browser (RFC 9207, RFC 9700 sections 4.4, 4.5 and 4.7).
-		{name: "the response of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the response did not come from"},
-		{name: "the response of another server, to a server that states no issuer", before: silent,
-			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the response did not come from"},
-		{name: "the response of a server that states no issuer, to another such server", before: silent,
-			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) {
+		{name: "the response of another server", response: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Issuer = evil.URL }, says: "the response did not come from"},
+		{name: "the response of another server, to a server that does not send its issuer", before: silent,
+			response: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Issuer = evil.URL }, says: "the response did not come from"},
+		{name: "the response of a server that does not send its issuer, to another such server", before: silent,
+			response: func(_ *testing.T, _ *rig, evil *provider, a *Response) {
 				a.Issuer, a.Mark = "", hashOf(evil.URL)[:markLength]
 			}, says: "the response did not come from"},
-		{name: "the response of a server with a configured client, to a server that states no issuer", before: silent,
-			answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Issuer, a.Mark = "", "" }, says: "the response did not come from"},
-		{name: "the mark of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the response did not come from"},
+		{name: "the response of a server with a configured client, to a server that does not send its issuer", before: silent,
+			response: func(_ *testing.T, _ *rig, _ *provider, a *Response) { a.Issuer, a.Mark = "", "" }, says: "the response did not come from"},
+		{name: "the mark of another server", response: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the response did not come from"},
 		{name: "the code of another login", before: func(p, _ *provider) {
 			p.codes["stolen"] = url.Values{"code_challenge": {"of another verifier"}, "redirect_uri": {callback}, "resource": {p.URL + "/mcp"}, "client_id": {"registered"}}
-		}, answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Code = "stolen" }, says: "invalid_grant"},
-		{name: "a state that has expired", answer: func(t *testing.T, r *rig, _ *provider, a *Answer) {
+		}, response: func(_ *testing.T, _ *rig, _ *provider, a *Response) { a.Code = "stolen" }, says: "invalid_grant"},
+		{name: "a state that has expired", response: func(t *testing.T, r *rig, _ *provider, a *Response) {
 			a.State = "expired"
 			putLogin(t, r, stateKey(a.State), a.Binding, time.Now().Add(-time.Second))
 		}, says: "not in progress"},
-		{name: "the state of another kind of login", answer: func(t *testing.T, r *rig, _ *provider, a *Answer) {
+		{name: "the state of another kind of login", response: func(t *testing.T, r *rig, _ *provider, a *Response) {
 			a.State = "login"
 			putLogin(t, r, hashOf(a.State), a.Binding, time.Now().Add(time.Minute))
 		}, says: "not in progress"},
 
 		// The response of the token endpoint (RFC 6749 sections 5 and 10, RFC 9449 section 5).
-		{name: "a token of another type", before: sends(token, `{"access_token":"a","token_type":"mac"}`), says: "did not send a valid answer"},
-		{name: "a bound token that nobody asked for", before: sends(token, `{"access_token":"a","token_type":"DPoP"}`), says: "did not send a valid answer"},
-		{name: "no token", before: sends(token, `{"token_type":"bearer"}`), says: "did not send a valid answer"},
-		{name: "a token with a line break", before: sends(token, `{"access_token":"a\r\nX-Evil: 1","token_type":"bearer"}`), says: "did not send a valid answer"},
-		{name: "a token with a space", before: sends(token, `{"access_token":"a b","token_type":"bearer"}`), says: "did not send a valid answer"},
-		{name: "a token that is not ASCII", before: sends(token, `{"access_token":"é","token_type":"bearer"}`), says: "did not send a valid answer"},
-		{name: "a token that is too long", before: sends(token, `{"access_token":"`+strings.Repeat("x", maxToken+1)+`","token_type":"bearer"}`), says: "did not send a valid answer"},
-		{name: "a response that is too large", before: sends(token, `{"access_token":"a","token_type":"bearer","x":"`+strings.Repeat("x", 2<<20)+`"}`), says: "did not send a valid answer"},
+		{name: "a token of another type", before: sends(token, `{"access_token":"a","token_type":"mac"}`), says: "did not send a valid response"},
+		{name: "a bound token that nobody asked for", before: sends(token, `{"access_token":"a","token_type":"DPoP"}`), says: "did not send a valid response"},
+		{name: "no token", before: sends(token, `{"token_type":"bearer"}`), says: "did not send a valid response"},
+		{name: "a token with a line break", before: sends(token, `{"access_token":"a\r\nX-Evil: 1","token_type":"bearer"}`), says: "did not send a valid response"},
+		{name: "a token with a space", before: sends(token, `{"access_token":"a b","token_type":"bearer"}`), says: "did not send a valid response"},
+		{name: "a token that is not ASCII", before: sends(token, `{"access_token":"é","token_type":"bearer"}`), says: "did not send a valid response"},
+		{name: "a token that is too long", before: sends(token, `{"access_token":"`+strings.Repeat("x", maxToken+1)+`","token_type":"bearer"}`), says: "did not send a valid response"},
+		{name: "a response that is too large", before: sends(token, `{"access_token":"a","token_type":"bearer","x":"`+strings.Repeat("x", 2<<20)+`"}`), says: "did not send a valid response"},
 		{name: "an error with status 200", before: sends(token, `{"error":"bad_verification_code","access_token":"a","token_type":"bearer"}`), says: "bad_verification_code"},
-		{name: "a page with a token", before: responds(token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>access_token=a`)) }), says: "did not send a valid answer"},
+		{name: "a page with a token", before: responds(token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>access_token=a`)) }), says: "did not send a valid response"},
 		{name: "a token endpoint that never ends", before: responds(token, hangs), slow: true, says: "the account was not linked"},
 		{name: "a token endpoint that redirects with the request", before: redirects(http.StatusTemporaryRedirect, token), says: "cannot be reached"},
 		{name: "a token endpoint that redirects without the request", before: redirects(http.StatusFound, token), says: "cannot be reached"},
@@ -164,7 +164,7 @@ func attacks() []attack {
 			challenges(`DPoP resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp"`)(p, nil)
 			p.metadata["dpop_signing_alg_values_supported"] = []string{"RS256"}
 		}, says: "(DPoP)"},
-		{name: "an unbound token for an app that wants bound ones", before: wantsProofs, says: "did not send a valid answer"},
+		{name: "an unbound token for an app that wants bound ones", before: wantsProofs, says: "did not send a valid response"},
 		{name: "a server that keeps asking for another nonce", before: func(p, evil *provider) {
 			wantsProofs(p, evil)
 			responds(token, func(w http.ResponseWriter, _ *http.Request) {
@@ -202,20 +202,20 @@ func TestNoAttackCanLinkAnAccount(t *testing.T) {
 			}
 			start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 			if err == nil {
-				answer := p.consent(t, start.URL)
-				answer.Binding = start.Binding
-				if c.answer != nil {
-					c.answer(t, r, evil, &answer)
+				response := p.consent(t, start.URL)
+				response.Binding = start.Binding
+				if c.response != nil {
+					c.response(t, r, evil, &response)
 				}
-				_, _, err = r.Finish(t.Context(), as(r.caller), answer)
+				_, _, err = r.Finish(t.Context(), as(r.caller), response)
 			}
 			switch {
 			case err == nil:
 				t.Error("accepted")
 			case !strings.Contains(err.Error(), c.says):
 				t.Errorf("refused for another reason: %v", err)
-			case strings.Contains(err.Error(), "secret-in-the-answer"):
-				t.Errorf("the error shows what the server answered: %v", err)
+			case strings.Contains(err.Error(), "secret-in-the-response"):
+				t.Errorf("the error shows the server's response: %v", err)
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
 				t.Errorf("linked: %v %v", all, err)
@@ -237,7 +237,7 @@ func TestPoisonedMetadataIsRefused(t *testing.T) {
 		change func(p *provider)
 	}{
 		{"the resource of another app", func(p *provider) { p.resource["resource"] = "https://other.example/mcp" }},
-		{"a resource below the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
+		{"a resource under the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
 		{"a resource next to the app", func(p *provider) { p.resource["resource"] = p.URL + "/mc" }},
 		{"a resource with a user", func(p *provider) { p.resource["resource"] = strings.Replace(p.URL, "://", "://u@", 1) + "/mcp" }},
 		{"no resource", func(p *provider) { p.resource["resource"] = "" }},
@@ -335,7 +335,7 @@ func TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName(t *testing.T)
 }
 
 func TestHostileRegistrationsAreRefused(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter){
+	for name, response := range map[string]func(w http.ResponseWriter){
 		"a refusal": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"error":"invalid_redirect_uri"}`))
@@ -358,7 +358,7 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 			p.change(func(p *provider) {
 				p.fail = func(w http.ResponseWriter, r *http.Request) bool {
 					if r.URL.Path == "/register" {
-						answer(w)
+						response(w)
 						return true
 					}
 					return false

@@ -62,7 +62,7 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	case !chosen && !w.ReadOnly:
 		return core.Account{}, severalAccounts(app, own)
 	case a.State == core.AccountLoginNeeded:
-		return core.Account{}, m.needed(c, app, a.Name, nil, "the login for the account "+a.Name+" has ended")
+		return core.Account{}, m.needed(c, app, a.Name, nil, "the login for the account "+a.Name+" is no longer valid")
 	}
 	return a, nil
 }
@@ -106,7 +106,7 @@ func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) 
 	case c.Issuer == core.IssuerLocal && !m.o.Dev:
 		return "", core.Errorf(core.CodeForbidden, "SERVICE_API_KEY does not belong to a person, and can use only shared accounts: log in through an identity provider")
 	case c.Scope.Key != "" && !c.Scope.Accounts:
-		return "", core.Errorf(core.CodeForbidden, "this API key was made without accounts: make one with accounts (ropewalk key create --accounts)")
+		return "", core.Errorf(core.CodeForbidden, "this API key was created without accounts; create one with accounts (ropewalk key create --accounts)")
 	}
 	return c.User.ID, nil
 }
@@ -136,7 +136,7 @@ func severalAccounts(app string, own []core.Account) error {
 	for _, a := range own {
 		names = append(names, a.Name)
 	}
-	return core.Errorf(core.CodeBadRequest, "you have several accounts at %s (%s), and this tool may change something: name the account, as in %s_%s__TOOL",
+	return core.Errorf(core.CodeBadRequest, "you have several accounts for app %s (%s), and this tool may change something; specify the account, as in %s_%s__TOOL",
 		app, strings.Join(names, ", "), app, names[0]).WithDetails(core.SeveralAccounts{App: app, Names: names})
 }
 
@@ -149,7 +149,7 @@ func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 	if strings.HasPrefix(a.ID, exchangedPrefix) {
 		return core.Errorf(core.CodeForbidden, "app %s requires more rights than your exchanged token has: %s", a.App, strings.Join(scopes, " "))
 	}
-	reason := "the login for the account " + a.Name + " has ended"
+	reason := "the login for the account " + a.Name + " is no longer valid"
 	if len(scopes) > 0 {
 		reason = "the account " + a.Name + " lacks rights"
 	}
@@ -218,7 +218,7 @@ func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account,
 }
 
 // mayChange returns an error if c may not change an account. Users may change their own accounts, and admins also the
-// shared ones. With unlink, admins may change any account.
+// shared ones. If unlink is set, admins may change any account.
 func (m *Manager) mayChange(ctx context.Context, c core.Caller, id string, unlink bool) error {
 	a, err := m.o.Store.Account(ctx, id)
 	if err == nil {
@@ -231,16 +231,16 @@ func (m *Manager) mayChange(ctx context.Context, c core.Caller, id string, unlin
 	case err != nil || a.Workspace != c.Workspace.ID || a.Owner != "" && a.Owner != c.User.ID && !admin:
 		return core.Errorf(core.CodeNotFound, "you have no account %.100q in this workspace", id)
 	case a.Owner == "" && !admin:
-		return core.Errorf(core.CodeForbidden, "only admins of the workspace can change a shared account")
+		return core.Errorf(core.CodeForbidden, "only workspace admins can change a shared account")
 	case a.Owner != "" && a.Owner != c.User.ID && !unlink:
 		return core.Errorf(core.CodeForbidden, "only the account's owner can change it; admins can only unlink it")
 	case c.Scope.Key != "" && !c.Scope.Accounts:
-		return core.Errorf(core.CodeForbidden, "this API key was made without accounts")
+		return core.Errorf(core.CodeForbidden, "this API key was created without accounts")
 	}
 	return nil
 }
 
-// Change renames an account of c, or makes it the default.
+// Change renames one of c's accounts, or makes it the default.
 func (m *Manager) Change(ctx context.Context, c core.Caller, id string, change core.AccountChange) (core.Account, error) {
 	if change.Name != nil {
 		if err := CheckName(*change.Name); err != nil {

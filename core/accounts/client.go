@@ -52,7 +52,7 @@ type ClientDocument struct {
 	Scope         string   `json:"scope,omitempty"`
 }
 
-// newDocument describes a client with a redirect URI. Without a redirect URI, the client is for logins with a code.
+// newDocument describes a client with a redirect URI. If redirectURI is empty, the client is for logins with a code.
 func newDocument(redirectURI string) ClientDocument {
 	if redirectURI == "" {
 		return ClientDocument{Name: "Ropewalk", RedirectURIs: []string{}, GrantTypes: []string{deviceGrant, "refresh_token"}, ResponseTypes: []string{}, Method: methodNone, Type: "native"}
@@ -95,8 +95,8 @@ func (m *Manager) isPublic() bool {
 // configured for the app, the one that the metadata document describes, or one that it registers.
 //
 // The document is the same for every authorization server, and each accepts any redirect URI in it. It therefore
-// contains only the URI whose responses must state the issuer. Otherwise, a hostile server could redirect a browser
-// to an honest server that states no issuer, and would then be sent that server's code. For the same reason, it does
+// contains only the URI whose responses must contain the issuer. Otherwise, a hostile server could redirect a browser
+// to an honest server that does not do this, and would then be sent that server's code. For the same reason, it does
 // not allow device logins: anyone who gets a person to enter an honest server's code would get the tokens. Each
 // device login registers its own client, so that the login it replaces can be revoked without ending the new one.
 func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server, redirectURI string) (core.OAuthClient, error) {
@@ -124,11 +124,11 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	case err != nil && core.CodeOf(err) != core.CodeNotFound:
 		return known, err
 	}
-	made, err := m.register(ctx, s, redirectURI)
+	registered, err := m.register(ctx, s, redirectURI)
 	if err != nil {
-		return made, err
+		return registered, err
 	}
-	return made, m.o.Store.PutOAuthClient(ctx, r, made)
+	return registered, m.o.Store.PutOAuthClient(ctx, r, registered)
 }
 
 // bind returns an error if the client that the operator configured for an app belongs to a different authorization
@@ -179,37 +179,37 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 	if err != nil {
 		return core.OAuthClient{}, err
 	}
-	status, answer, err := m.post(ctx, s.Private, s.Register, "application/json", "", body)
+	status, body, err := m.post(ctx, s.Private, s.Register, "application/json", "", body)
 	if err != nil {
 		return core.OAuthClient{}, core.Wrap(core.CodeUnavailable, err, err.Error())
 	}
-	var said struct {
+	var registered struct {
 		ID      string  `json:"client_id"`
 		Secret  string  `json:"client_secret"`
 		Expires float64 `json:"client_secret_expires_at"`
 		Method  string  `json:"token_endpoint_auth_method"`
 		Error   string  `json:"error"`
 	}
-	bad := json.Unmarshal(answer, &said) != nil
+	bad := json.Unmarshal(body, &registered) != nil
 	switch {
 	case status != http.StatusOK && status != http.StatusCreated:
 		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: it returned %d %.100q. If it does not register clients, register this server there by hand, and install the app with transport.auth.clientId",
-			hostOf(s.Issuer), status, said.Error)
-	case bad || said.ID == "" || len(said.ID) > 4096 || len(said.Secret) > 4096:
+			hostOf(s.Issuer), status, registered.Error)
+	case bad || registered.ID == "" || len(registered.ID) > 4096 || len(registered.Secret) > 4096:
 		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: its response has no client_id", hostOf(s.Issuer))
 	}
-	c := core.OAuthClient{ID: said.ID, Secret: core.Secret(said.Secret), Method: methodFor(core.Secret(said.Secret), said.Method, s)}
-	if said.Method == methodNone {
+	c := core.OAuthClient{ID: registered.ID, Secret: core.Secret(registered.Secret), Method: methodFor(core.Secret(registered.Secret), registered.Method, s)}
+	if registered.Method == methodNone {
 		c.Secret, c.Method = "", methodNone
 	}
-	if said.Expires > 0 {
-		c.ExpiresAt = time.Unix(int64(min(said.Expires, maxInstant)), 0)
+	if registered.Expires > 0 {
+		c.ExpiresAt = time.Unix(int64(min(registered.Expires, maxInstant)), 0)
 	}
 	return c, nil
 }
 
 // postForm sends a form to an endpoint of an authorization server. It authenticates as the client that a grant belongs to.
-func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, form url.Values) (status int, answer []byte, err error) {
+func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, form url.Values) (status int, content []byte, err error) {
 	basic := ""
 	if g.Client.Method == methodBasic {
 		basic = url.QueryEscape(g.Client.ID) + ":" + url.QueryEscape(g.Client.Secret.Reveal())
@@ -222,9 +222,9 @@ func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, fo
 	return m.post(ctx, g.Private, address, "application/x-www-form-urlencoded", basic, []byte(form.Encode()))
 }
 
-// post sends a body to an endpoint of an authorization server. basic has the user and the password for basic
-// authentication, or is empty.
-func (m *Manager) post(ctx context.Context, private bool, address, media, basic string, body []byte) (status int, answer []byte, err error) {
+// post sends a body to an endpoint of an authorization server. basic contains the user name and password for
+// basic authentication, or is empty.
+func (m *Manager) post(ctx context.Context, private bool, address, media, basic string, body []byte) (status int, content []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -239,10 +239,10 @@ func (m *Manager) post(ctx context.Context, private bool, address, media, basic 
 		return 0, nil, fmt.Errorf("%s cannot be reached: %w", request.URL.Host, remote.SafeError(err))
 	}
 	defer func() { _ = response.Body.Close() }()
-	if answer, err = io.ReadAll(io.LimitReader(response.Body, maxDocument)); err != nil {
+	if content, err = io.ReadAll(io.LimitReader(response.Body, maxDocument)); err != nil {
 		return 0, nil, fmt.Errorf("%s did not send its whole response", request.URL.Host)
 	}
-	return response.StatusCode, answer, nil
+	return response.StatusCode, content, nil
 }
 
 // hostOf returns the host of an address, for messages.

@@ -19,9 +19,9 @@ func query(t *testing.T, address string) url.Values {
 	return u.Query()
 }
 
-// A server that does not state its issuer gets its own redirect URI. It does not get the metadata document: every
+// A server that does not send its issuer gets its own redirect URI. It does not get the metadata document: every
 // authorization server would accept it, and send the code to whoever owns the redirect URI.
-func TestAServerThatStatesNoIssuerGetsItsOwnRedirectURI(t *testing.T) {
+func TestAServerThatSendsNoIssuerGetsItsOwnRedirectURI(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	r.o.BaseURL = "https://tools.example.com"
@@ -33,13 +33,13 @@ func TestAServerThatStatesNoIssuerGetsItsOwnRedirectURI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := p.consent(t, start.URL)
+	response := p.consent(t, start.URL)
 	u, _ := url.Parse(start.URL)
-	if len(answer.Mark) != markLength || u.Query().Get("client_id") != "registered" {
+	if len(response.Mark) != markLength || u.Query().Get("client_id") != "registered" {
 		t.Errorf("%s", start.URL)
 	}
-	answer.Binding, answer.Issuer = start.Binding, ""
-	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
+	response.Binding, response.Issuer = start.Binding, ""
+	if _, _, err := r.Finish(t.Context(), as(r.caller), response); err != nil {
 		t.Error(err)
 	}
 	p.change(func(p *provider) { p.metadata["registration_endpoint"] = "" })

@@ -31,7 +31,7 @@ type Device struct {
 type deviceCode struct {
 	Code     string
 	Interval time.Duration
-	Next     time.Time // when the authorization server may be asked again
+	Next     time.Time // when the authorization server may be polled again
 	Expires  time.Time
 }
 
@@ -47,13 +47,13 @@ func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Devic
 		return Device{}, err
 	}
 	if !consent.Device {
-		return Device{}, core.Errorf(core.CodeBadRequest, "%s cannot give a code (RFC 8628): open the page in a browser, which may be on another device", hostOf(s.Issuer))
+		return Device{}, core.Errorf(core.CodeBadRequest, "%s does not support logins with a code (RFC 8628): open the page in a browser, which may be on another device", hostOf(s.Issuer))
 	}
 	p, err := m.newPending(ctx, c, w, in, s, consent, "")
 	if err != nil {
 		return Device{}, err
 	}
-	d, code, err := m.askForCode(ctx, &p, s.Device)
+	d, code, err := m.requestCode(ctx, &p, s.Device)
 	if err != nil {
 		return Device{}, err
 	}
@@ -63,20 +63,20 @@ func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Devic
 	return d, m.putLogin(ctx, deviceKey(d.Login), p, d.Expires)
 }
 
-// askForCode asks an authorization server for a code. If the server refuses optional scopes, askForCode tries again
-// with fewer.
-func (m *Manager) askForCode(ctx context.Context, p *pending, endpoint string) (d Device, code core.Secret, err error) {
+// requestCode requests a code from an authorization server. If the server rejects optional scopes, requestCode tries
+// again with fewer.
+func (m *Manager) requestCode(ctx context.Context, p *pending, endpoint string) (d Device, code core.Secret, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
 	form := url.Values{"resource": {p.Resource}}
 	if len(p.Scopes) > 0 {
 		form.Set("scope", strings.Join(p.Scopes, " "))
 	}
-	status, answer, err := m.postForm(ctx, p.grant(), endpoint, form)
+	status, content, err := m.postForm(ctx, p.grant(), endpoint, form)
 	if err != nil {
 		return d, "", core.Wrap(core.CodeUnavailable, err, err.Error())
 	}
-	var said struct {
+	var body struct {
 		Device   string  `json:"device_code"`
 		User     string  `json:"user_code"`
 		URL      string  `json:"verification_uri"`
@@ -85,32 +85,32 @@ func (m *Manager) askForCode(ctx context.Context, p *pending, endpoint string) (
 		Interval float64 `json:"interval"`
 		Error    string  `json:"error"`
 	}
-	malformed := json.Unmarshal(answer, &said) != nil
+	malformed := json.Unmarshal(content, &body) != nil
 	switch {
-	case said.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
+	case body.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
 		p.Scopes = fewerScopes(p.Scopes)
-		return m.askForCode(ctx, p, endpoint)
-	case status != http.StatusOK || said.Error != "":
-		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: it returned %d %.100q. Open the page in a browser instead", hostOf(p.Issuer), status, said.Error)
-	case malformed || said.Device == "" || said.User == "" || len(said.User) > 100 || checkEndpoint("verification_uri", said.URL, p.Private) != nil:
-		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: its response is not valid (RFC 8628). Open the page in a browser instead", hostOf(p.Issuer))
+		return m.requestCode(ctx, p, endpoint)
+	case status != http.StatusOK || body.Error != "":
+		return d, "", core.Errorf(core.CodeUnavailable, "%s did not issue a code: it returned %d %.100q. Open the page in a browser instead", hostOf(p.Issuer), status, body.Error)
+	case malformed || body.Device == "" || body.User == "" || len(body.User) > 100 || checkEndpoint("verification_uri", body.URL, p.Private) != nil:
+		return d, "", core.Errorf(core.CodeUnavailable, "%s did not issue a code: its response is not valid (RFC 8628). Open the page in a browser instead", hostOf(p.Issuer))
 	}
 	d = Device{
-		URL: said.URL, Code: said.User, Interval: within(said.Interval, deviceInterval, maxDeviceInterval),
-		Expires: time.Now().Add(within(said.Expires, pendingLife, pendingLife)),
+		URL: body.URL, Code: body.User, Interval: within(body.Interval, deviceInterval, maxDeviceInterval),
+		Expires: time.Now().Add(within(body.Expires, pendingLife, pendingLife)),
 	}
-	if checkEndpoint("verification_uri_complete", said.Complete, p.Private) == nil {
-		d.Complete = said.Complete
+	if checkEndpoint("verification_uri_complete", body.Complete, p.Private) == nil {
+		d.Complete = body.Complete
 	}
-	return d, core.Secret(said.Device), nil
+	return d, core.Secret(body.Device), nil
 }
 
-// within returns a number of seconds as a duration of at most most, or usual if it is not positive.
-func within(seconds float64, usual, most time.Duration) time.Duration {
+// within returns a number of seconds as a duration of at most limit, or def if it is not positive.
+func within(seconds float64, def, limit time.Duration) time.Duration {
 	if seconds <= 0 {
-		return usual
+		return def
 	}
-	return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
+	return time.Duration(min(seconds, limit.Seconds()) * float64(time.Second))
 }
 
 // FinishDevice completes a login with a code for the person who started it. While the person has not entered the code,
@@ -148,7 +148,7 @@ func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string)
 			a, err = m.keep(ctx, p, token)
 			return a, 0, err
 		}
-		m.log.Debug("could not ask the authorization server about a login with a code; trying again", "app", p.App, "reason", describe(p.Issuer, err))
+		m.log.Debug("could not poll the authorization server for a login with a code; retrying", "app", p.App, "reason", describe(p.Issuer, err))
 	default:
 		return a, 0, core.Errorf(core.CodeUnavailable, "the account was not linked: %s", describe(p.Issuer, err))
 	}
@@ -156,6 +156,6 @@ func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string)
 	return a, p.Device.Interval, m.putLogin(ctx, key, p, p.Device.Expires)
 }
 
-// deviceKey returns the key under which a login with a code is stored. Its prefix keeps it apart from the states that
-// browsers bring back.
+// deviceKey returns the key under which a login with a code is stored. Its prefix distinguishes it from the states that
+// browsers return.
 func deviceKey(login string) string { return hashOf(strings.Join([]string{"device", login}, "\x00")) }

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// givesCodes gives a provider a device endpoint. Its token endpoint answers a device code with the next of the errors,
-// and with tokens once there are none left.
+// givesCodes gives a provider a device endpoint. For a device code, its token endpoint responds with the next of the
+// errors, and with tokens once there are none left.
 func givesCodes(p *provider, errors ...string) {
 	p.metadata["device_authorization_endpoint"] = p.URL + "/device"
 	p.fail = func(w http.ResponseWriter, r *http.Request) bool {
@@ -169,7 +169,7 @@ func TestAMismatchedCodeLoginIsRefused(t *testing.T) {
 	t.Run("a browser with the login as its state", func(t *testing.T) {
 		p := newProvider(t)
 		r, d := withCode(t, p)
-		if _, _, err := r.Finish(t.Context(), as(r.caller), Answer{State: d.Login, Code: "code", Issuer: p.URL}); core.CodeOf(err) != core.CodeForbidden {
+		if _, _, err := r.Finish(t.Context(), as(r.caller), Response{State: d.Login, Code: "code", Issuer: p.URL}); core.CodeOf(err) != core.CodeForbidden {
 			t.Errorf("finished: %v", err)
 		}
 	})

@@ -18,7 +18,7 @@ import (
 const (
 	maxDocument = 1 << 20 // bytes of a metadata document
 	maxServers  = 5       // authorization servers to try for one app
-	maxScopes   = 100     // scopes to ask for
+	maxScopes   = 100     // scopes to request
 )
 
 // offline is the scope for long-lived tokens (OpenID Connect Core 1.0 section 11).
@@ -68,7 +68,7 @@ func (m *Manager) Discover(ctx context.Context, r core.Remote, c remote.Challeng
 	return err == nil
 }
 
-// discover finds the authorization server of an app (MCP 2025-11-25, authorization). The app refuses a request without
+// discover finds the authorization server of an app (MCP 2025-11-25, authorization). The app rejects a request without
 // credentials and names its metadata (RFC 9728). The metadata names the authorization server, which describes itself
 // (RFC 8414 or OpenID Connect Discovery).
 func (m *Manager) discover(ctx context.Context, r core.Remote) (server, error) {
@@ -111,10 +111,10 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 	if failed == nil {
 		failed = errors.New("the app does not name an authorization server")
 	}
-	return server{}, core.Wrap(core.CodeUnavailable, failed, "the authorization server of the app cannot be used: "+failed.Error())
+	return server{}, core.Wrap(core.CodeUnavailable, failed, "the app's authorization server cannot be used: "+failed.Error())
 }
 
-// scopesFor returns the scopes to ask for: those that the operator configured, or else those that the app named when it
+// scopesFor returns the scopes to request: those that the operator configured, or else those that the app named when it
 // refused a request, or else those in its metadata. Unless the operator configured them, it adds offline_access, for
 // long-lived tokens, if the server supports it.
 func scopesFor(r core.Remote, challenge remote.Challenge, about resourceMetadata, s server) []string {
@@ -157,9 +157,9 @@ func (m *Manager) resource(ctx context.Context, app *url.URL, named string, priv
 		case errors.Is(err, errNoDocument), errors.Is(err, errInvalid):
 			continue
 		case err != nil:
-			return about, core.Wrap(core.CodeUnavailable, err, "the metadata of the app cannot be read: "+err.Error())
+			return about, core.Wrap(core.CodeUnavailable, err, "the app's metadata cannot be read: "+err.Error())
 		case !remote.Covers(about.Resource, app):
-			return about, core.Errorf(core.CodeUnavailable, "the metadata of the app is for %.200q, which is a different resource", about.Resource)
+			return about, core.Errorf(core.CodeUnavailable, "the app's metadata is for %.200q, which is a different resource", about.Resource)
 		}
 		return about, nil
 	}

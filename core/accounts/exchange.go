@@ -13,10 +13,10 @@ import (
 
 const (
 	exchangedLife = time.Minute // assumed for a token with an unknown expiry
-	seenEvery     = time.Minute // minimum time between two checks of a workspace for unpublished apps
+	checkEvery    = time.Minute // minimum time between two checks of a workspace for unpublished apps
 )
 
-// exchangedPrefix begins the ids of accounts that exist only in memory.
+// exchangedPrefix begins the IDs of accounts that exist only in memory.
 const exchangedPrefix = "exchanged_"
 
 // exchanged is a person's account for an app with core.AuthExchange. It exists only in memory. The manager's mutex
@@ -99,9 +99,9 @@ func (m *Manager) exchangeNow(ctx context.Context, id string, refused core.Secre
 	}
 	switch {
 	case codeOf(err) != "":
-		return remote.Token{}, core.Errorf(core.CodeForbidden, "your token was not exchanged for a token of app %s: %s", a.App, describe(auth.TokenURL, err))
+		return remote.Token{}, core.Errorf(core.CodeForbidden, "your token was not exchanged for a token for app %s: %s", a.App, describe(auth.TokenURL, err))
 	case err != nil:
-		return remote.Token{}, core.Errorf(core.CodeUnavailable, "your token was not exchanged for a token of app %s: %s", a.App, describe(auth.TokenURL, err)).WithRetryAfter(5 * time.Second)
+		return remote.Token{}, core.Errorf(core.CodeUnavailable, "your token was not exchanged for a token for app %s: %s", a.App, describe(auth.TokenURL, err)).WithRetryAfter(5 * time.Second)
 	}
 	a.Grant = grant
 	take(&a, token)
@@ -127,17 +127,17 @@ func (m *Manager) account(ctx context.Context, id string) (core.Account, error) 
 	return m.o.Store.Account(ctx, id)
 }
 
-// Seen publishes apps with core.AuthExchange in the background, unless they are published already. Nobody links an
-// account for such an app, so it is published with the lists of the first person who lists tools.
-func (m *Manager) Seen(c core.Caller) {
+// PublishExchangeApps publishes apps with core.AuthExchange in the background, unless they are published already.
+// Nobody links an account for such an app, so it is published with the lists of the first person who lists tools.
+func (m *Manager) PublishExchangeApps(c core.Caller) {
 	if c.Bearer == "" {
 		return
 	}
 	m.mu.Lock()
-	last, ok := m.seen.Get(c.Workspace.ID)
-	due := !ok || time.Since(last) > seenEvery
+	last, ok := m.checked.Get(c.Workspace.ID)
+	due := !ok || time.Since(last) > checkEvery
 	if due {
-		m.seen.Add(c.Workspace.ID, time.Now())
+		m.checked.Add(c.Workspace.ID, time.Now())
 	}
 	m.mu.Unlock()
 	if !due {

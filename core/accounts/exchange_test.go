@@ -135,10 +135,10 @@ func TestACallerWithoutATokenExchangesNone(t *testing.T) {
 		t.Errorf("an account is linked: %v", err)
 	}
 	for answer, want := range map[string]core.Code{
-		`{"access_token":"mine","token_type":"Bearer"}`:                         core.CodeUnavailable, // the caller's own
-		`{"access_token":"a","token_type":"N_A"}`:                               core.CodeUnavailable,
-		`{"error":"temporarily_unavailable"}`:                                   core.CodeUnavailable,
-		`{"error":"invalid_target","error_description":"secret-in-the-answer"}`: core.CodeForbidden,
+		`{"access_token":"mine","token_type":"Bearer"}`:                           core.CodeUnavailable, // the caller's own
+		`{"access_token":"a","token_type":"N_A"}`:                                 core.CodeUnavailable,
+		`{"error":"temporarily_unavailable"}`:                                     core.CodeUnavailable,
+		`{"error":"invalid_target","error_description":"secret-in-the-response"}`: core.CodeForbidden,
 	} {
 		e.answer = answer
 		if strings.Contains(answer, "error") {
@@ -155,11 +155,11 @@ func TestACallerWithoutATokenExchangesNone(t *testing.T) {
 // Nobody links an account, so the app is read when the first caller lists tools.
 func TestTheFirstCallerPublishesAnAppThatExchangesTokens(t *testing.T) {
 	r := exchangeRig(t, newExchanger(t))
-	r.Seen(r.caller)
+	r.PublishExchangeApps(r.caller)
 	c := r.caller
 	c.Bearer = "alice"
-	r.Seen(c)
-	r.Seen(c)
+	r.PublishExchangeApps(c)
+	r.PublishExchangeApps(c)
 	if len(r.linked) != 1 || r.linked[0].App != "far" || r.linked[0].Owner != c.User.ID {
 		t.Fatalf("read with %+v", r.linked)
 	}

@@ -106,7 +106,7 @@ func (p *provider) token(w http.ResponseWriter, form url.Values) {
 	refuse := func(code string) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = fmt.Fprintf(w, `{"error":%q,"error_description":"secret-in-the-answer"}`, code)
+		_, _ = fmt.Fprintf(w, `{"error":%q,"error_description":"secret-in-the-response"}`, code)
 	}
 	var grant string
 	switch form.Get("grant_type") {
@@ -142,19 +142,19 @@ func (p *provider) token(w http.ResponseWriter, form url.Values) {
 	}
 	p.number++
 	p.current[grant] = fmt.Sprintf("refresh-%s-%d", grant, p.number)
-	answer := map[string]any{"access_token": fmt.Sprintf("access-%s-%d", grant, p.number), "token_type": "bearer", "refresh_token": p.current[grant]}
+	response := map[string]any{"access_token": fmt.Sprintf("access-%s-%d", grant, p.number), "token_type": "bearer", "refresh_token": p.current[grant]}
 	if p.bound {
-		answer["token_type"] = "DPoP"
+		response["token_type"] = "DPoP"
 	}
 	if p.life > 0 {
-		answer["expires_in"] = p.life
+		response["expires_in"] = p.life
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(response)
 }
 
-// consent returns the answer that a browser brings back from the authorization server.
-func (p *provider) consent(t *testing.T, address string) Answer {
+// consent returns the response that a browser forwards from the authorization server.
+func (p *provider) consent(t *testing.T, address string) Response {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -166,11 +166,11 @@ func (p *provider) consent(t *testing.T, address string) Answer {
 	p.number++
 	code := fmt.Sprintf("code%d", p.number)
 	p.codes[code] = q
-	answer := Answer{State: q.Get("state"), Code: code, Issuer: p.URL}
+	response := Response{State: q.Get("state"), Code: code, Issuer: p.URL}
 	if back, err := url.Parse(q.Get("redirect_uri")); err == nil {
-		answer.Mark = back.Query().Get(MarkParameter)
+		response.Mark = back.Query().Get(MarkParameter)
 	}
-	return answer
+	return response
 }
 
 // count returns how many requests of a kind the provider has received.
@@ -305,16 +305,16 @@ func (r *rig) begin(t *testing.T, c core.Caller, w Want, redirectURI string) (St
 	return r.Begin(t.Context(), c, w, redirectURI)
 }
 
-// consented returns the answer of the authorization server after the caller has begun to link an account and agreed there.
-func (r *rig) consented(t *testing.T, p *provider) Answer {
+// consented returns the authorization server's response after the caller has begun to link an account and agreed.
+func (r *rig) consented(t *testing.T, p *provider) Response {
 	t.Helper()
 	start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := p.consent(t, start.URL)
-	answer.Binding = start.Binding
-	return answer
+	response := p.consent(t, start.URL)
+	response.Binding = start.Binding
+	return response
 }
 
 // as returns a function for Finish that finds the caller's rights unchanged.
@@ -329,13 +329,13 @@ func (r *rig) link(t *testing.T, p *provider, c core.Caller, name string) core.A
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := p.consent(t, start.URL)
-	answer.Binding = start.Binding
-	a, again, err := r.Finish(t.Context(), as(c), answer)
+	response := p.consent(t, start.URL)
+	response.Binding = start.Binding
+	a, again, err := r.Finish(t.Context(), as(c), response)
 	if err == nil && again.URL != "" {
-		answer = p.consent(t, again.URL)
-		answer.Binding = again.Binding
-		a, _, err = r.Finish(t.Context(), as(c), answer)
+		response = p.consent(t, again.URL)
+		response.Binding = again.Binding
+		a, _, err = r.Finish(t.Context(), as(c), response)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -116,13 +116,13 @@ func (m *Manager) prepare(ctx context.Context, c core.Caller, w Want) (in core.I
 func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, err error) {
 	switch {
 	case in.Remote != nil && in.Remote.Auth.Type == core.AuthExchange:
-		return "", core.Errorf(core.CodeBadRequest, "app %s exchanges the token of each call: there is no account to link", in.Name)
+		return "", core.Errorf(core.CodeBadRequest, "app %s exchanges each call's token, so there is no account to link", in.Name)
 	case in.Remote == nil || !in.Remote.Auth.LinksAccounts():
 		return "", core.Errorf(core.CodeBadRequest, "app %s does not use linked accounts: only remote apps installed with transport.auth.type user or shared do", in.Name)
 	case in.Remote.Auth.Type == core.AuthShared && !c.Workspace.Role.Admin():
-		return "", core.Errorf(core.CodeForbidden, "app %s uses one account for everybody: only an admin of the workspace can link it", in.Name)
+		return "", core.Errorf(core.CodeForbidden, "app %s uses one account for everybody, which only a workspace admin can link", in.Name)
 	case !m.o.Store.Encrypts() && m.o.MakeKey == nil:
-		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, name the file in storage.keyFile, and restart the server")
+		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, set storage.keyFile to it, and restart the server")
 	}
 	return m.ownerFor(c, in.Remote.Auth)
 }
@@ -150,7 +150,7 @@ func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI 
 	return m.send(ctx, p)
 }
 
-// agreed is prepare for a login that c has agreed to. It makes the key that encrypts its tokens if there is none.
+// agreed is prepare for a login that c has agreed to. It creates the key that encrypts its tokens if there is none.
 func (m *Manager) agreed(ctx context.Context, c core.Caller, w Want) (in core.Installation, s server, consent Consent, err error) {
 	if in, s, consent, err = m.prepare(ctx, c, w); err != nil {
 		return in, s, consent, err
@@ -161,8 +161,8 @@ func (m *Manager) agreed(ctx context.Context, c core.Caller, w Want) (in core.In
 	return in, s, consent, m.ensureKey()
 }
 
-// ensureKey makes the key that encrypts tokens if there is none. If several first logins run at once, only one of them
-// makes the key. Otherwise, tokens could be encrypted with a key that is not kept.
+// ensureKey creates the key that encrypts tokens if there is none. If several first logins run at once, only one of
+// them creates the key. Otherwise, tokens could be encrypted with a key that is not stored.
 func (m *Manager) ensureKey() error {
 	m.making.Lock()
 	defer m.making.Unlock()
@@ -248,7 +248,7 @@ func (m *Manager) takeLogin(ctx context.Context, key string) (p pending, err err
 }
 
 // markOf returns the mark of an authorization server in the redirect URI, or "" for none. A server that does not
-// state its issuer in its responses needs one: without it, the response of another server would pass as its response
+// include its issuer in its responses needs one: without it, the response of another server would pass as its response
 // (the mix-up of RFC 9700 section 4.4). A client that the operator registered has one redirect URI, without a mark.
 func markOf(in core.Installation, s server) string {
 	if s.StatesIss || in.Remote.Auth.ClientID != "" {
@@ -267,27 +267,28 @@ func withMark(address, mark string) string {
 	return address + "?" + MarkParameter + "=" + mark
 }
 
-// Answer is the authorization server's response, as the browser brought it back.
-type Answer struct {
+// Response is the authorization server's response, as the browser returned it.
+type Response struct {
 	State   string
 	Code    string
 	Issuer  string // the iss parameter (RFC 9207); "" if there was none
-	Error   string // why the server granted nothing
+	Error   string // why the server did not grant access
 	Mark    string // the parameter MarkParameter
 	Binding string
 }
 
 // Finish completes a login for the person who started it, in the browser where it started. caller returns the person
-// with their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the
+// with their current rights in a workspace. The error is core.CodeForbidden for a response that does not match the
 // login, and for a person who may no longer link the account. If the authorization server reported an error, the
 // message includes it. If again.URL is not empty, the browser must go there for another login: the server refused
-// optional scopes, so the next login asks for fewer, or the code ended with the grant that the login replaces.
-func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (a core.Account, again Start, err error) {
-	p, err := m.takeLogin(ctx, stateKey(answer.State))
+// optional scopes, so the next login asks for fewer, or the code was revoked together with the grant that the login
+// replaces.
+func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), response Response) (a core.Account, again Start, err error) {
+	p, err := m.takeLogin(ctx, stateKey(response.State))
 	if err != nil {
 		return a, again, err
 	}
-	if subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(hashOf(response.Binding)), []byte(p.Binding)) != 1 {
 		return a, again, core.Errorf(core.CodeForbidden, "this login started in another browser. Start again in this one")
 	}
 	c, err := caller(ctx, p.Workspace)
@@ -296,25 +297,25 @@ func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, w
 		return a, again, err
 	case c.User.ID != p.By:
 		return a, again, core.Errorf(core.CodeForbidden, "somebody else started this login")
-	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer, answer.Mark != p.Mark: // RFC 9207 section 2.4
+	case response.Issuer == "" && p.StatesIss, response.Issuer != "" && response.Issuer != p.Issuer, response.Mark != p.Mark: // RFC 9207 section 2.4
 		return a, again, core.Errorf(core.CodeForbidden, "the response did not come from %s, where the login started", hostOf(p.Issuer))
-	case answer.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
+	case response.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
 		p.Scopes = fewerScopes(p.Scopes)
 		again, err = m.send(ctx, p)
 		return a, again, err
-	case answer.Error != "":
-		return a, again, core.Errorf(core.CodeForbidden, "%s granted nothing: %.100q", hostOf(p.Issuer), answer.Error)
-	case answer.Code == "":
+	case response.Error != "":
+		return a, again, core.Errorf(core.CodeForbidden, "%s did not grant access: %.100q", hostOf(p.Issuer), response.Error)
+	case response.Code == "":
 		return a, again, core.Errorf(core.CodeForbidden, "%s did not send a code", hostOf(p.Issuer))
 	}
 	if err := m.mayComplete(ctx, c, p); err != nil {
 		return a, again, err
 	}
-	return m.complete(ctx, p, answer.Code)
+	return m.complete(ctx, p, response.Code)
 }
 
 // fewerScopes returns the scopes for the next attempt, after an authorization server refused some: offline_access
-// alone, since without it a login may end soon, and then none.
+// alone, since without it a login may expire soon, and then none.
 func fewerScopes(refused []string) []string {
 	if len(refused) > 1 && slices.Contains(refused, offline) {
 		return []string{offline}
@@ -336,7 +337,7 @@ func (m *Manager) revokeReplaced(ctx context.Context, p pending) bool {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
 	if err := m.revoke(ctx, before.Grant); err != nil {
-		m.log.Warn("could not revoke the tokens of a replaced login; they are forgotten", "account", before.ID, "reason", err)
+		m.log.Warn("could not revoke the tokens of a replaced login; giving up", "account", before.ID, "reason", err)
 	}
 	return true
 }

@@ -41,9 +41,9 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, q.Get(name), want)
 		}
 	}
-	answer := p.consent(t, start.URL)
-	answer.Binding = start.Binding
-	a, _, err := r.Finish(t.Context(), as(r.caller), answer)
+	response := p.consent(t, start.URL)
+	response.Binding = start.Binding
+	a, _, err := r.Finish(t.Context(), as(r.caller), response)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,48 +68,48 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 func TestAMismatchedLoginIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(r *rig, a *Answer)
+		change func(r *rig, a *Response)
 		as     string
 		code   core.Code
 	}{
-		{name: "another state", change: func(_ *rig, a *Answer) { a.State = "x" }, code: core.CodeForbidden},
-		{name: "no state", change: func(_ *rig, a *Answer) { a.State = "" }, code: core.CodeForbidden},
-		{name: "another browser", change: func(_ *rig, a *Answer) { a.Binding = "x" }, code: core.CodeForbidden},
-		{name: "a browser without the cookie", change: func(_ *rig, a *Answer) { a.Binding = "" }, code: core.CodeForbidden},
-		{name: "another person", change: func(*rig, *Answer) {}, as: "mallory", code: core.CodeForbidden},
-		{name: "the issuer of another server", change: func(_ *rig, a *Answer) { a.Issuer = "https://other.example" }, code: core.CodeForbidden},
-		{name: "an issuer with an extra slash", change: func(_ *rig, a *Answer) { a.Issuer += "/" }, code: core.CodeForbidden},
-		{name: "no issuer where the server states one", change: func(_ *rig, a *Answer) { a.Issuer = "" }, code: core.CodeForbidden},
-		{name: "a refusal", change: func(_ *rig, a *Answer) { a.Error = "access_denied" }, code: core.CodeForbidden},
-		{name: "a refusal with a code", change: func(_ *rig, a *Answer) { a.Error = "server_error" }, code: core.CodeForbidden},
-		{name: "no code", change: func(_ *rig, a *Answer) { a.Code = "" }, code: core.CodeForbidden},
-		{name: "another code", change: func(_ *rig, a *Answer) { a.Code = "code0" }, code: core.CodeUnavailable},
-		{name: "another app of that name", change: func(r *rig, _ *Answer) {
+		{name: "another state", change: func(_ *rig, a *Response) { a.State = "x" }, code: core.CodeForbidden},
+		{name: "no state", change: func(_ *rig, a *Response) { a.State = "" }, code: core.CodeForbidden},
+		{name: "another browser", change: func(_ *rig, a *Response) { a.Binding = "x" }, code: core.CodeForbidden},
+		{name: "a browser without the cookie", change: func(_ *rig, a *Response) { a.Binding = "" }, code: core.CodeForbidden},
+		{name: "another person", change: func(*rig, *Response) {}, as: "mallory", code: core.CodeForbidden},
+		{name: "the issuer of another server", change: func(_ *rig, a *Response) { a.Issuer = "https://other.example" }, code: core.CodeForbidden},
+		{name: "an issuer with an extra slash", change: func(_ *rig, a *Response) { a.Issuer += "/" }, code: core.CodeForbidden},
+		{name: "no issuer, if the server sends one", change: func(_ *rig, a *Response) { a.Issuer = "" }, code: core.CodeForbidden},
+		{name: "a refusal", change: func(_ *rig, a *Response) { a.Error = "access_denied" }, code: core.CodeForbidden},
+		{name: "a refusal with a code", change: func(_ *rig, a *Response) { a.Error = "server_error" }, code: core.CodeForbidden},
+		{name: "no code", change: func(_ *rig, a *Response) { a.Code = "" }, code: core.CodeForbidden},
+		{name: "another code", change: func(_ *rig, a *Response) { a.Code = "code0" }, code: core.CodeUnavailable},
+		{name: "another app of that name", change: func(r *rig, _ *Response) {
 			in, _ := r.store.Installation(t.Context(), core.DefaultWorkspaceID, "far")
 			_ = r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", in.ID)
 			in.ID = "second"
 			_ = r.store.AddInstallation(t.Context(), in)
 		}, code: core.CodeConflict},
-		{name: "an app that is gone", change: func(r *rig, _ *Answer) {
+		{name: "an app that is gone", change: func(r *rig, _ *Response) {
 			_ = r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", "first")
 		}, code: core.CodeConflict},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProvider(t)
 			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-			answer := r.consented(t, p)
-			c.change(r, &answer)
+			response := r.consented(t, p)
+			c.change(r, &response)
 			person := r.caller
 			if c.as != "" {
 				person = r.person(t, c.as)
 			}
-			_, _, err := r.Finish(t.Context(), as(person), answer)
+			_, _, err := r.Finish(t.Context(), as(person), response)
 			if core.CodeOf(err) != c.code {
 				t.Errorf("%v, want %s", err, c.code)
 			}
 			for shown := err; shown != nil; shown = errors.Unwrap(shown) { // the log has the cause, too
-				if strings.Contains(shown.Error(), "secret-in-the-answer") {
-					t.Errorf("the error shows what the server answered: %v", shown)
+				if strings.Contains(shown.Error(), "secret-in-the-response") {
+					t.Errorf("the error shows the server's response: %v", shown)
 				}
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
@@ -122,11 +122,11 @@ func TestAMismatchedLoginIsRefused(t *testing.T) {
 func TestALoginCanBeFinishedOnlyOnce(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-	answer := r.consented(t, p)
-	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
+	response := r.consented(t, p)
+	if _, _, err := r.Finish(t.Context(), as(r.caller), response); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
+	if _, _, err := r.Finish(t.Context(), as(r.caller), response); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("a state that was used: %v", err)
 	}
 }
@@ -195,12 +195,12 @@ func TestAUserWhoLosesTheRightDuringALoginCannotLinkAnAccount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := p.consent(t, start.URL)
-			answer.Binding = start.Binding
+			response := p.consent(t, start.URL)
+			response.Binding = start.Binding
 			if err := c.change(r, &admin); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := r.Finish(t.Context(), as(admin), answer); core.CodeOf(err) != c.code {
+			if _, _, err := r.Finish(t.Context(), as(admin), response); core.CodeOf(err) != c.code {
 				t.Errorf("%v, want %s", err, c.code)
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
@@ -213,7 +213,7 @@ func TestAUserWhoLosesTheRightDuringALoginCannotLinkAnAccount(t *testing.T) {
 	}
 }
 
-func TestAnotherUsersAnswerLinksNoAccount(t *testing.T) {
+func TestAnotherUsersResponseLinksNoAccount(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	other := r.person(t, "mallory")
@@ -221,8 +221,8 @@ func TestAnotherUsersAnswerLinksNoAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := p.consent(t, start.URL) // alice's browser gets mallory's code
-	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden {
+	response := p.consent(t, start.URL) // alice's browser gets mallory's code
+	if _, _, err := r.Finish(t.Context(), as(r.caller), response); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("alice got the account of mallory: %v", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestServerQuirksAreHandled(t *testing.T) {
 				return true
 			}
 		}},
-		{"no metadata of the app", func(p *provider) {
+		{"no app metadata", func(p *provider) {
 			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case r.URL.Path == "/mcp":
@@ -279,7 +279,7 @@ func TestServerQuirksAreHandled(t *testing.T) {
 			}
 		}},
 		{"an issuer with a path", tenant("/tenant", "/.well-known/oauth-authorization-server/tenant")},
-		{"OpenID metadata below the issuer", tenant("/tenant/", "/tenant/.well-known/openid-configuration")},
+		{"OpenID metadata under the issuer", tenant("/tenant/", "/tenant/.well-known/openid-configuration")},
 		{"registration that returns 200", func(p *provider) {
 			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/register" {
@@ -304,11 +304,11 @@ func TestServerQuirksAreHandled(t *testing.T) {
 			p := newProvider(t)
 			r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 			p.change(c.change)
-			answer := r.consented(t, p)
+			response := r.consented(t, p)
 			if strings.Contains(c.name, "issuer") {
-				answer.Issuer = "" // this server does not state it
+				response.Issuer = "" // this server does not send it
 			}
-			a, _, err := r.Finish(t.Context(), as(r.caller), answer)
+			a, _, err := r.Finish(t.Context(), as(r.caller), response)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -354,7 +354,7 @@ func TestAPersonCanLinkOnlyALimitedNumberOfAccountsPerApp(t *testing.T) {
 func TestALargeRefreshTokenIsRefused(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-	answer := r.consented(t, p)
+	response := r.consented(t, p)
 	p.change(func(p *provider) {
 		p.fail = func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path != "/token" {
@@ -365,12 +365,12 @@ func TestALargeRefreshTokenIsRefused(t *testing.T) {
 			return true
 		}
 	})
-	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeUnavailable {
+	if _, _, err := r.Finish(t.Context(), as(r.caller), response); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("it was linked: %v", err)
 	}
 }
 
-func TestAServerIsAskedForLongLivedTokensInItsOwnWay(t *testing.T) {
+func TestLongLivedTokensAreRequestedAsEachServerExpects(t *testing.T) {
 	r := newRig(t, newProvider(t), core.RemoteAuth{Type: core.AuthUser})
 	for _, c := range []struct{ issuer, scope, prompt, access string }{
 		{"https://idp.example", "read", "", ""}, {"https://idp.example", offline, "consent", ""}, {google, "read", "consent", "offline"},
@@ -396,9 +396,9 @@ func (k *keyless) Encrypts() bool { return k.encrypts.Load() }
 func TestConcurrentFirstLoginsCreateOneKey(t *testing.T) {
 	r := newRig(t, newProvider(t), core.RemoteAuth{Type: core.AuthUser})
 	k := &keyless{Store: r.store}
-	var made atomic.Int32
+	var created atomic.Int32
 	r.o.Store, r.o.MakeKey = k, func() error {
-		made.Add(1)
+		created.Add(1)
 		for range 1000 {
 			runtime.Gosched()
 		}
@@ -414,7 +414,7 @@ func TestConcurrentFirstLoginsCreateOneKey(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if made.Load() != 1 {
-		t.Errorf("%d keys were made", made.Load())
+	if created.Load() != 1 {
+		t.Errorf("%d keys were created", created.Load())
 	}
 }

@@ -75,8 +75,8 @@ type Options struct {
 	Events  Publisher
 	Logger  hclog.Logger
 	Remote  remote.Options // how to reach authorization servers, and which addresses are allowed
-	MakeKey func() error   // makes the key that encrypts tokens if there is none; nil if the operator must make it
-	Dev     bool           // every caller is the owner, who then counts as a person
+	MakeKey func() error   // creates the key that encrypts tokens if there is none; nil if the operator must create it
+	Dev     bool           // every caller is the owner, who is then treated as a person
 	BaseURL string         // the public address without a trailing slash; "" if it is not configured
 	URL     func() string  // the address of this server, used if BaseURL is ""
 }
@@ -98,24 +98,24 @@ type Manager struct {
 	renewing    *slots
 	discoveries singleflight.Group // by app
 	reads       singleflight.Group // by workspace and number of changes
-	named       *lru.Cache[string, named]
+	appServers  *lru.Cache[string, appServers]
 	grants      *lru.Cache[string, core.Account]
 
 	mu      sync.Mutex
-	listed  map[string]listed // by workspace
-	changed chan struct{}     // closed at the next change of an account
-	changes uint64            // number of changes
+	listed  map[string]workspaceAccounts // by workspace
+	changed chan struct{}                // closed at the next change of an account
+	changes uint64                       // number of changes
 
-	exchanges *lru.Cache[string, *exchanged] // by the id of the account
-	seen      *lru.Cache[string, time.Time]  // when Seen last looked, by workspace
+	exchanges *lru.Cache[string, *exchanged] // by the ID of the account
+	checked   *lru.Cache[string, time.Time]  // when PublishExchangeApps last looked, by workspace
 
 	wake chan struct{} // capacity 1; wakes the revoker
 
-	making sync.Mutex // held while the first key is made
+	making sync.Mutex // held while the first key is created
 }
 
-// listed holds the accounts of a workspace, by owner.
-type listed struct {
+// workspaceAccounts contains the accounts of a workspace, by owner.
+type workspaceAccounts struct {
 	accounts map[string][]core.Account
 	until    time.Time
 }
@@ -123,14 +123,14 @@ type listed struct {
 // New returns a Manager. Run starts it.
 func New(o Options) *Manager {
 	grants, _ := lru.New[string, core.Account](maxCached) // the only error is a size below 1
-	servers, _ := lru.New[string, named](maxCached)
+	servers, _ := lru.New[string, appServers](maxCached)
 	exchanges, _ := lru.New[string, *exchanged](maxCached)
-	seen, _ := lru.New[string, time.Time](maxCached)
+	checked, _ := lru.New[string, time.Time](maxCached)
 	private := o.Remote
 	private.AllowPrivate = true
 	m := &Manager{
-		o: o, log: o.Logger, public: remote.NewClient(o.Remote), private: remote.NewClient(private), grants: grants, named: servers, exchanges: exchanges, seen: seen, renewing: newSlots(),
-		listed: map[string]listed{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		o: o, log: o.Logger, public: remote.NewClient(o.Remote), private: remote.NewClient(private), grants: grants, appServers: servers, exchanges: exchanges, checked: checked, renewing: newSlots(),
+		listed: map[string]workspaceAccounts{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	if m.log == nil {
 		m.log = hclog.NewNullLogger()
@@ -188,13 +188,13 @@ func (m *Manager) read(ctx context.Context, workspace string, since uint64) <-ch
 }
 
 // cached returns the accounts of a workspace as they were last read, and the number of changes so far.
-func (m *Manager) cached(workspace string) (known listed, since uint64) {
+func (m *Manager) cached(workspace string) (known workspaceAccounts, since uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.listed[workspace], m.changes
 }
 
-// readWorkspace reads the accounts of a workspace from the store, and keeps them unless an account has changed since.
+// readWorkspace reads the accounts of a workspace from the store, and caches them unless an account has changed since.
 func (m *Manager) readWorkspace(ctx context.Context, workspace string, since uint64) (map[string][]core.Account, error) {
 	accounts, err := m.o.Store.Accounts(ctx, workspace)
 	if err != nil {
@@ -211,7 +211,7 @@ func (m *Manager) readWorkspace(ctx context.Context, workspace string, since uin
 		if len(m.listed) >= maxCached {
 			clear(m.listed)
 		}
-		m.listed[workspace] = listed{all, time.Now().Add(cacheLife)}
+		m.listed[workspace] = workspaceAccounts{all, time.Now().Add(cacheLife)}
 	}
 	return all, nil
 }
@@ -278,7 +278,7 @@ func (m *Manager) isAdmins(ctx context.Context, a core.Account) bool {
 	return false
 }
 
-// publish announces a change of an account to its owner, or to everybody for a shared account.
+// publish announces a change to an account to its owner, or to everybody for a shared account.
 func (m *Manager) publish(event string, a core.Account) {
 	m.o.Events.Publish(core.Event{
 		Name: event, Workspace: a.Workspace, Owner: a.Owner, Data: core.AccountChanged{ID: a.ID, App: a.App, Name: a.Name},

@@ -128,9 +128,9 @@ func (w *world) linkAt(ctx context.Context, t *testing.T, c core.Caller, app, na
 	if err != nil {
 		return err
 	}
-	answer := w.providers[app].consent(t, start.URL)
-	answer.Binding = start.Binding
-	a, again, err := w.Finish(ctx, as(c), answer)
+	response := w.providers[app].consent(t, start.URL)
+	response.Binding = start.Binding
+	a, again, err := w.Finish(ctx, as(c), response)
 	if err != nil || again.URL != "" {
 		return errors.Join(err, fmt.Errorf("linked %q", a.ID))
 	}
@@ -243,7 +243,7 @@ func TestNoCallUsesTheAccountOfAnotherUserOrName(t *testing.T) {
 		t.Errorf("%d requests had the bearer of their caller", n)
 	}
 	if answered+int(refused.Load()) != callsOfPeople || answered < callsOfPeople/2 || changes.Load() == 0 {
-		t.Errorf("%d answers and %d refusals for %d calls, during %d changes", answered, refused.Load(), callsOfPeople, changes.Load())
+		t.Errorf("%d results and %d refusals for %d calls, during %d changes", answered, refused.Load(), callsOfPeople, changes.Load())
 	}
 	chaos.Record(t, chaos.Row{
 		Number: "A call by one of many people", Required: "0 with another account, 0 with the bearer",

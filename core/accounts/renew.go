@@ -40,7 +40,7 @@ const (
 	maxToken = 64 << 10 // bytes of a token
 )
 
-// exchange asks a token endpoint for tokens.
+// exchange requests tokens from a token endpoint.
 func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (*oauth2.Token, error) {
 	style := oauth2.AuthStyleInParams
 	if g.Client.Method == methodBasic {
@@ -96,29 +96,29 @@ func (l roundedLife) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // withRoundedLife returns a response whose expires_in is a whole number, or null if it is not a positive number.
 func withRoundedLife(body []byte) []byte {
-	var said map[string]json.RawMessage
-	if json.Unmarshal(body, &said) != nil || said["expires_in"] == nil {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members["expires_in"] == nil {
 		return body
 	}
-	seconds, err := strconv.ParseFloat(strings.Trim(string(said["expires_in"]), `"`), 64)
-	said["expires_in"] = json.RawMessage("null")
+	seconds, err := strconv.ParseFloat(strings.Trim(string(members["expires_in"]), `"`), 64)
+	members["expires_in"] = json.RawMessage("null")
 	if err == nil && seconds > 0 {
-		said["expires_in"] = strconv.AppendInt(nil, int64(min(seconds, math.MaxInt32)), 10)
+		members["expires_in"] = strconv.AppendInt(nil, int64(min(seconds, math.MaxInt32)), 10)
 	}
-	rounded, err := json.Marshal(said)
+	rounded, err := json.Marshal(members)
 	if err != nil {
 		return body
 	}
 	return rounded
 }
 
-// validToken reports whether an access token fits in a header.
+// validToken reports whether an access token is valid in a header.
 func validToken(token string) bool {
 	return token != "" && len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// codeOf returns the OAuth error code with which a token endpoint refused a request, or "" for an error from exchange
-// that is not a verdict on the request.
+// codeOf returns the OAuth error code with which a token endpoint rejected a request, or "" for an error from exchange
+// that is not about the request itself.
 func codeOf(err error) string {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || refused.ErrorCode == "temporarily_unavailable" || refused.ErrorCode == "server_error" {
@@ -130,7 +130,7 @@ func codeOf(err error) string {
 // describe explains an error from a token endpoint. It does not use the error's own text, which contains the response.
 func describe(issuer string, err error) string {
 	if code := codeOf(err); code != "" {
-		return hostOf(issuer) + " refused it (" + clip(code) + ")"
+		return hostOf(issuer) + " rejected the request (" + clip(code) + ")"
 	}
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
 		return hostOf(issuer) + " returned " + refused.Response.Status
@@ -138,7 +138,7 @@ func describe(issuer string, err error) string {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return hostOf(issuer) + " cannot be reached: " + failed.Err.Error()
 	}
-	return hostOf(issuer) + " did not send a valid answer"
+	return hostOf(issuer) + " did not send a valid response"
 }
 
 func clip(text string) string { return text[:min(len(text), 100)] }
@@ -196,9 +196,9 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Toke
 	if ok && usable(a, refused) {
 		return tokenOf(a)
 	}
-	var late <-chan time.Time // when to use the current token although it expires soon
+	var giveUp <-chan time.Time // when to use the current token although it expires soon
 	if ok && valid(a, refused) {
-		late = time.After(exchangeWithin)
+		giveUp = time.After(exchangeWithin)
 	}
 	for range 2 { // the first renewal may have started before the token was refused
 		// All callers share one renewal. It continues even if they cancel.
@@ -215,11 +215,11 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Toke
 			if a := r.Val.(core.Account); a.Grant.AccessToken != refused {
 				return tokenOf(a)
 			}
-		case <-late:
+		case <-giveUp:
 			if valid(a, refused) {
 				return tokenOf(a)
 			}
-			late = nil
+			giveUp = nil
 		case <-ctx.Done():
 			return remote.Token{}, context.Cause(ctx)
 		}
@@ -282,22 +282,22 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	return a, nil
 }
 
-// refresh exchanges the refresh token of an account for new tokens. Only the authorization server can end a grant: while
-// it cannot be reached, the old token is used for as long as it is valid.
+// refresh exchanges the refresh token of an account for new tokens. Only the authorization server can revoke a grant.
+// While it cannot be reached, the old token is used for as long as it is valid.
 func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Secret) (changed bool, err error) {
-	still := valid(*a, refused)
+	stillValid := valid(*a, refused)
 	end, limited := ctx.Deadline()
 	switch {
 	case a.State == core.AccountLoginNeeded:
 		return false, loginEnded()
 	case refused != "" && refused == a.Grant.AccessToken && time.Since(a.Grant.RenewedAt) < pause(*a):
 		return false, core.Errorf(core.CodeUnavailable, "the app rejected the account's token, although it was just renewed").WithRetryAfter(renewPause)
-	case a.Grant.RefreshToken == "" && still:
+	case a.Grant.RefreshToken == "" && stillValid:
 		return false, nil
 	case a.Grant.RefreshToken == "":
 		a.State = core.AccountLoginNeeded
 		return true, loginEnded()
-	case limited && time.Until(end) < refreshWithin+storeWithin && still:
+	case limited && time.Until(end) < refreshWithin+storeWithin && stillValid:
 		return false, nil
 	case limited && time.Until(end) < refreshWithin+storeWithin: // waiting for other renewals took too long
 		return false, errTooMany()
@@ -317,11 +317,11 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 			m.log.Warn("could not delete a client that the authorization server no longer knows", "account", a.ID, "error", err)
 		}
 	}
-	if still {
-		m.log.Warn("could not renew the token of an account; using it until it expires", "account", a.ID, "reason", describe(a.Issuer, err))
+	if stillValid {
+		m.log.Warn("could not renew an account's token; using it until it expires", "account", a.ID, "reason", describe(a.Issuer, err))
 		return false, nil
 	}
-	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
+	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the account's token has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
 }
 
 // endsGrant reports whether an error of a token endpoint means that only a new login helps.
@@ -335,12 +335,12 @@ func endsGrant(code string) bool {
 	return false
 }
 
-// namedFor is how long an app's authorization servers are remembered. Without this cache, an app that refuses every
-// token would make this server read the app's metadata on every call.
-const namedFor = time.Minute
+// appServersAge is how long an app's authorization servers are remembered. Without this cache, an app that refuses
+// every token would make this server read the app's metadata on every call.
+const appServersAge = time.Minute
 
-// named holds the authorization servers that an app named; servers is empty if they could not be read.
-type named struct {
+// appServers contains the authorization servers that an app named; servers is empty if they could not be read.
+type appServers struct {
 	servers []string
 	at      time.Time
 }
@@ -350,14 +350,14 @@ type named struct {
 // named servers (MCP 2026-07-28, authorization).
 func (m *Manager) hasMoved(ctx context.Context, a core.Account) bool {
 	app := a.Workspace + " " + a.App
-	now, ok := m.named.Get(app)
-	if !ok || time.Since(now.at) > namedFor || now.at.Before(a.LinkedAt) {
+	now, ok := m.appServers.Get(app)
+	if !ok || time.Since(now.at) > appServersAge || now.at.Before(a.LinkedAt) {
 		found, _, _ := m.discoveries.Do(app, func() (any, error) {
-			now := named{m.serversOf(ctx, a), time.Now()}
-			m.named.Add(app, now)
+			now := appServers{m.serversOf(ctx, a), time.Now()}
+			m.appServers.Add(app, now)
 			return now, nil
 		})
-		now = found.(named)
+		now = found.(appServers)
 	}
 	return len(now.servers) > 0 && !slices.ContainsFunc(now.servers, func(issuer string) bool {
 		return strings.TrimSuffix(issuer, "/") == strings.TrimSuffix(a.Issuer, "/")
@@ -380,11 +380,11 @@ func (m *Manager) serversOf(ctx context.Context, a core.Account) []string {
 }
 
 func errTooMany() error {
-	return core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
+	return core.Errorf(core.CodeUnavailable, "the account's token could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
 }
 
 func loginEnded() error {
-	return core.Errorf(core.CodeLoginNeeded, "the login for the account has ended")
+	return core.Errorf(core.CodeLoginNeeded, "the login for the account is no longer valid")
 }
 
 // asNeeded returns the details of a core.CodeLoginNeeded error.

@@ -42,7 +42,7 @@ func TestConcurrentCallsRenewTheTokenOnce(t *testing.T) {
 	}
 }
 
-func TestARefusedTokenIsRenewedOnce(t *testing.T) {
+func TestAFreshTokenThatIsRefusedIsNotRenewed(t *testing.T) {
 	p := newProvider(t)
 	p.life = 0
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
@@ -124,7 +124,7 @@ func TestALoginIsNeededAtTheAppsNewServer(t *testing.T) {
 		t.Errorf("the app still names the server: %v", err)
 	}
 	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{"http://127.0.0.1:1"} })
-	r.named.Purge() // a minute later
+	r.appServers.Purge() // a minute later
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("the other server is down: %v", err)
 	}
@@ -132,7 +132,7 @@ func TestALoginIsNeededAtTheAppsNewServer(t *testing.T) {
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
 		t.Errorf("a token must remain usable as long as the app accepts it: %v", err)
 	}
-	r.named.Purge()
+	r.appServers.Purge()
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeLoginNeeded {
 		t.Errorf("the app moved: %v", err)
 	}
@@ -157,7 +157,7 @@ func TestALoginIsNeededAtTheAppsNewServerIfTheOldOneIsGone(t *testing.T) {
 		t.Errorf("the app still names the server: %v", err)
 	}
 	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{next.URL} })
-	r.named.Purge() // a minute later
+	r.appServers.Purge() // a minute later
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); core.CodeOf(err) != core.CodeLoginNeeded {
 		t.Errorf("the app moved: %v", err)
 	}
@@ -210,9 +210,9 @@ func TestOnlyTheAuthorizationServerCanEndAGrant(t *testing.T) {
 		code  core.Code
 	}{
 		{"503", func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, core.AccountActive, core.CodeUnavailable},
-		{"401 of a proxy", func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, core.AccountActive, core.CodeUnavailable},
+		{"401 from a proxy", func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, core.AccountActive, core.CodeUnavailable},
 		{"a page", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, core.AccountActive, core.CodeUnavailable},
-		{"an empty answer", func(http.ResponseWriter) {}, core.AccountActive, core.CodeUnavailable},
+		{"an empty response", func(http.ResponseWriter) {}, core.AccountActive, core.CodeUnavailable},
 		{"a broken connection", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, core.AccountActive, core.CodeUnavailable},
 		{"temporarily_unavailable", func(w http.ResponseWriter) { refuse(w, "temporarily_unavailable") }, core.AccountActive, core.CodeUnavailable},
 		{"invalid_client", func(w http.ResponseWriter) { refuse(w, "invalid_client") }, core.AccountActive, core.CodeUnavailable},
@@ -236,7 +236,7 @@ func TestOnlyTheAuthorizationServerCanEndAGrant(t *testing.T) {
 				}
 			})
 			_, err := r.Authorizer(a.ID).Token(t.Context(), "")
-			if core.CodeOf(err) != c.code || strings.Contains(err.Error(), "secret-in-the-answer") {
+			if core.CodeOf(err) != c.code || strings.Contains(err.Error(), "secret-in-the-response") {
 				t.Errorf("%v, want %s", err, c.code)
 			}
 			now, err := r.store.Account(t.Context(), a.ID)
@@ -255,7 +255,7 @@ func TestOnlyTheAuthorizationServerCanEndAGrant(t *testing.T) {
 	}
 }
 
-func TestALifetimeThatIsNotAWholeNumberCostsNoGrant(t *testing.T) {
+func TestAGrantSurvivesALifetimeThatIsNotAWholeNumber(t *testing.T) {
 	for life, seconds := range map[string]int{
 		"3600": 3600, `"3600"`: 3600, "3599.5": 3599, `"3599.5"`: 3599, "3.6e3": 3600, "1e300": 1<<31 - 1,
 		"0": 0, "-1": 0, `""`: 0, `"never"`: 0, `"NaN"`: 0, "null": 0, "{}": 0,
@@ -299,7 +299,7 @@ func TestAClientThatTheServerForgotIsRegisteredAgain(t *testing.T) {
 func refuse(w http.ResponseWriter, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write([]byte(`{"error":"` + code + `","error_description":"secret-in-the-answer"}`))
+	_, _ = w.Write([]byte(`{"error":"` + code + `","error_description":"secret-in-the-response"}`))
 }
 
 func TestALoginThatEndedIsRenewedByLinkingAgain(t *testing.T) {
@@ -313,7 +313,7 @@ func TestALoginThatEndedIsRenewedByLinkingAgain(t *testing.T) {
 	}
 	_, err := r.Choose(t.Context(), r.caller, "far", core.AccountWanted{ReadOnly: true})
 	if want, ok := asNeeded(err); !ok || want.Name != "work" || !strings.Contains(want.URL, "for="+r.caller.User.ID) {
-		t.Errorf("a call is answered with %v", err)
+		t.Errorf("a call returned %v", err)
 	}
 	if again := r.link(t, p, r.caller, "work"); again.ID != a.ID {
 		t.Errorf("the account has another id: %s, %s", again.ID, a.ID)
@@ -341,18 +341,18 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 		id       string
 		code     core.Code
 	}{
-		{"the default, to read", r.caller, "", true, nil, work.ID, ""},
+		{"the default, for a read-only call", r.caller, "", true, nil, work.ID, ""},
 		{"a named one", r.caller, "home", false, nil, home.ID, ""},
-		{"no choice between two, to change", r.caller, "", false, nil, "", core.CodeBadRequest},
+		{"neither of two, for a call that writes", r.caller, "", false, nil, "", core.CodeBadRequest},
 		{"one that does not exist", r.caller, "other", true, nil, "", core.CodeLoginNeeded},
 		{"another person", bob, "work", true, nil, "", core.CodeLoginNeeded},
 		{"a key without accounts", key, "work", true, nil, "", core.CodeForbidden},
 		{"a key with accounts", keyWith, "work", true, nil, work.ID, ""},
 		{"SERVICE_API_KEY", owner, "", true, nil, "", core.CodeForbidden},
-		{"the conversation's, to change", r.caller, "", false, conversation(home.ID), home.ID, ""},
-		{"the conversation's, to read", r.caller, "", true, conversation(home.ID), home.ID, ""},
+		{"the conversation's, for a call that writes", r.caller, "", false, conversation(home.ID), home.ID, ""},
+		{"the conversation's, for a read-only call", r.caller, "", true, conversation(home.ID), home.ID, ""},
 		{"a different one from the conversation's", r.caller, "work", false, conversation(home.ID), work.ID, ""},
-		{"the conversation's, which is unlinked, to change", r.caller, "", false, conversation("acc_gone"), "", core.CodeBadRequest},
+		{"the conversation's, unlinked, for a call that writes", r.caller, "", false, conversation("acc_gone"), "", core.CodeBadRequest},
 	} {
 		a, err := r.Choose(t.Context(), c.caller, "far", core.AccountWanted{Name: c.account, ReadOnly: c.readOnly, Chosen: c.chosen})
 		if a.ID != c.id || err != nil && core.CodeOf(err) != c.code || err == nil && c.code != "" {
@@ -445,9 +445,9 @@ func TestAHangingServerDoesNotDelayOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := fine.consent(t, start.URL)
-	answer.Binding = start.Binding
-	a, _, err := r.Finish(t.Context(), as(r.caller), answer)
+	response := fine.consent(t, start.URL)
+	response.Binding = start.Binding
+	a, _, err := r.Finish(t.Context(), as(r.caller), response)
 	if err != nil {
 		t.Fatal(err)
 	}

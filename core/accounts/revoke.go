@@ -60,17 +60,17 @@ func (m *Manager) finishRevocation(ctx context.Context, one core.AccountRevocati
 	err := m.revoke(ctx, one.Grant)
 	switch {
 	case err != nil && time.Since(one.UnlinkedAt) < revokeFor:
-		m.log.Debug("tokens of an unlinked account not revoked; trying again", "account", one.Account, "attempts", one.Attempts, "reason", err)
+		m.log.Debug("could not revoke the tokens of an unlinked account; retrying", "account", one.Account, "attempts", one.Attempts, "reason", err)
 		return
 	case err != nil:
-		m.log.Warn("could not revoke the tokens of an unlinked account; they are forgotten", "account", one.Account, "attempts", one.Attempts, "reason", err)
+		m.log.Warn("could not revoke the tokens of an unlinked account; giving up", "account", one.Account, "attempts", one.Attempts, "reason", err)
 	}
 	if err := m.o.Store.RevocationDone(ctx, one.Account); err != nil && ctx.Err() == nil {
 		m.log.Warn("could not record a revocation as done; it will be repeated", "account", one.Account, "error", err)
 	}
 }
 
-// revoke revokes the tokens of a grant (RFC 7009), the refresh token first: most servers then end the whole grant.
+// revoke revokes the tokens of a grant (RFC 7009), the refresh token first: most servers then revoke the whole grant.
 func (m *Manager) revoke(ctx context.Context, g core.Grant) error {
 	if g.RevokeURL == "" {
 		return nil

@@ -69,9 +69,9 @@ func TestAPersonWhoGetsNoLongLivedTokensLinksAnAccountWithoutThem(t *testing.T) 
 		t.Fatal(err)
 	}
 	finish := func() (core.Account, Start, error) {
-		answer := p.consent(t, start.URL)
-		answer.Binding = start.Binding
-		return r.Finish(t.Context(), as(r.caller), answer)
+		response := p.consent(t, start.URL)
+		response.Binding = start.Binding
+		return r.Finish(t.Context(), as(r.caller), response)
 	}
 	p.change(func(p *provider) {
 		responds("/token", func(w http.ResponseWriter, _ *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// slots bounds the renewals that are in progress: maxRenewals in total, and maxRenewalsEach for each key.
+// slots limits the renewals that are in progress: maxRenewals in total, and maxRenewalsEach for each key.
 type slots struct {
 	total chan struct{}
 

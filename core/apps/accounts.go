@@ -68,7 +68,7 @@ func (a *app) listWithoutLogin(ctx context.Context, spec instance.Spec) (lists c
 		lists = core.AppLists{}
 	}
 	if err := in.Shutdown(0); err != nil {
-		a.log.Warn("could not end a connection without an account", "error", err)
+		a.log.Warn("could not close a connection that uses no account", "error", err)
 	}
 	return lists
 }
@@ -156,7 +156,7 @@ func (m *Manager) ExchangeApps(workspace string) (names []string) {
 	return names
 }
 
-// AccountLinked must be called after an account is linked, before anyone is notified. It ends the account's existing
+// AccountLinked must be called after an account is linked, before anyone is notified. It closes the account's existing
 // connections and opens a new one in the background. If the app is not published yet, it is published with the lists
 // from that connection.
 func (m *Manager) AccountLinked(account core.Account) {
@@ -164,17 +164,17 @@ func (m *Manager) AccountLinked(account core.Account) {
 	if err != nil {
 		return
 	}
-	m.broker.EndAccount(account.ID) // end them now, so that calls that wait for this login can keep the new connection
+	m.broker.EndAccount(account.ID) // close them now, so that calls that wait for this login can keep the new connection
 	m.background(func(ctx context.Context) {
 		limit, cancel := context.WithTimeout(ctx, m.o.StartTimeout)
 		defer cancel()
 		if err := a.dialog.Connect(limit, account.ID); err != nil && ctx.Err() == nil {
-			a.log.Warn("app could not be reached with an account that was just linked", "account", account.ID, "reason", core.TextOf(err))
+			a.log.Warn("could not connect to an app with an account that was just linked", "account", account.ID, "reason", core.TextOf(err))
 		}
 	})
 }
 
-// AccountUnlinked ends the connections of an account. Calls in flight that use it fail.
+// AccountUnlinked closes an account's connections. Calls in flight that use it fail.
 func (m *Manager) AccountUnlinked(account string) {
 	m.broker.EndAccount(account)
 	for _, a := range m.allApps() {
@@ -202,7 +202,7 @@ func (m *Manager) RefreshPublished(workspace, account string) {
 			}
 			a.showPublished(lists)
 			if err := a.loadListings(ctx, account); err != nil {
-				a.log.Warn("could not read what an app listed to accounts; keeping the old lists", "error", err)
+				a.log.Warn("could not read the lists that an app sent to accounts; keeping the old ones", "error", err)
 			}
 		}
 	})

@@ -73,7 +73,7 @@ func (*accountTokens) Listed(context.Context, string, string, string) (map[strin
 
 type bearerKey struct{}
 
-// accountServer is a remote app that answers with the token of the call. If renews is set, it rejects each new token on
+// accountServer is a remote app that returns the call's token. If renews is set, it rejects each new token on
 // its first call.
 func accountServer(t testing.TB, renews bool) (address string, calls *atomic.Int64) {
 	t.Helper()
@@ -155,7 +155,7 @@ func TestAnAppWithAccountsHasNoCredentialsOfItsOwn(t *testing.T) {
 	}
 }
 
-// Every answer names the account of its call while tokens are rejected and renewed and accounts come and go.
+// Every result names the account of its call while tokens are rejected and renewed and accounts come and go.
 func TestNoCallUsesAnotherAccount(t *testing.T) {
 	const people, rounds = 40, 25
 	m, tokens := accountManager(t)
@@ -193,7 +193,7 @@ func TestNoCallUsesAnotherAccount(t *testing.T) {
 	}
 	working.Wait()
 	if n := calls.Load(); n != answered.Load() || n+refused.Load() != people*rounds {
-		t.Errorf("%d answers, %d refusals and %d calls of the app, for %d calls", answered.Load(), refused.Load(), n, people*rounds)
+		t.Errorf("%d results, %d refusals and %d calls to the app for %d calls", answered.Load(), refused.Load(), n, people*rounds)
 	}
 }
 

@@ -36,7 +36,7 @@ type app struct {
 	recorded atomic.Pointer[recorder] // the lists last read from the shared instance; nil if it has never run
 	stored   [sha256.Size]byte        // hash of the stored lists; only used by code that changes the app
 
-	requested atomic.Pointer[requestedThen] // nil until first requested
+	requested atomic.Pointer[cachedRequests] // nil until first requested
 	denials   denials
 	traced    atomic.Bool // whether its instances report the files that they open
 
@@ -52,7 +52,7 @@ type supervision struct {
 	ctx    context.Context //nolint:containedctx // ends with the manager, not with the command that started it
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the supervisor has returned
-	err    error         // why the process tree could not be ended; valid after done is closed
+	err    error         // why the process tree could not be stopped; valid after done is closed
 }
 
 func (m *Manager) newApp(record core.Installation) *app {
@@ -74,7 +74,7 @@ func (m *Manager) newApp(record core.Installation) *app {
 const sameState core.State = ""
 
 // transition changes the app. Nothing else may change it. A transition that core.State does not allow is rejected and
-// logged as a bug. The catalog contains changed lists before anyone who waits for the new state continues.
+// logged as a bug. When those who wait for the new state continue, the catalog already contains changed lists.
 func (a *app) transition(next core.State, change func(*view)) bool {
 	a.mu.Lock()
 	old := a.now.Load()
@@ -82,7 +82,7 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 		next = old.state
 	} else if next != old.state && !old.state.Can(next) {
 		a.mu.Unlock()
-		a.log.Error("illegal app state transition refused", "from", old.state, "to", next)
+		a.log.Error("rejected an illegal app state transition", "from", old.state, "to", next)
 		return false
 	}
 	v := *old

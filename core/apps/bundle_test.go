@@ -31,7 +31,7 @@ const bundleArg = "__bundle"
 const (
 	modeNormal   = "normal"   // serves
 	modeDying    = "dying"    // writes to stderr and exits with status 7
-	modeSilent   = "silent"   // reads but never answers
+	modeSilent   = "silent"   // reads but never responds
 	modeJunk     = "junk"     // serves, with lines on stdout that are not messages
 	modeFlood    = "flood"    // serves, after 60 MB on stderr
 	modeTree     = "tree"     // serves, with a child, a grandchild and a process in its own session
@@ -41,7 +41,7 @@ const (
 	modeTalk     = "talk"     // serves, asks, logs and announces updates
 	modeOld      = "old"      // like talk, but only in the older revisions
 	modeNew      = "new"      // speaks only the revision without a handshake
-	modeGrumpy   = "grumpy"   // answers everything with an error
+	modeGrumpy   = "grumpy"   // responds to everything with an error
 	modeTask     = "task"     // has a tool that requires a task
 	modeFuture   = "future"   // speaks a revision that does not exist
 )
@@ -115,7 +115,7 @@ type textInput struct {
 	Text string `json:"text"`
 }
 
-func said(text string) (*mcp.CallToolResult, any, error) {
+func textResult(text string) (*mcp.CallToolResult, any, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 }
 
@@ -144,7 +144,7 @@ func bundleServer(mode string) *mcp.Server {
 		if mode == modeJunk {
 			fmt.Println("echo was called")
 		}
-		return said(in.Text)
+		return textResult(in.Text)
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "inside"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
 		dir, _ := os.Getwd()
@@ -152,7 +152,7 @@ func bundleServer(mode string) *mcp.Server {
 		if err != nil {
 			return nil, nil, err
 		}
-		return said(string(raw))
+		return textResult(string(raw))
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "exit"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
 		syscall.Exit(3)
@@ -165,9 +165,9 @@ func bundleServer(mode string) *mcp.Server {
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		mcp.AddTool(s, &mcp.Tool{Name: in.Text}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
-			return said("grown")
+			return textResult("grown")
 		})
-		return said("ok")
+		return textResult("ok")
 	})
 	s.AddResource(&mcp.Resource{Name: "main", URI: "ui://view/main", MIMEType: "text/html;profile=mcp-app"},
 		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -184,14 +184,14 @@ func addTalk(s *mcp.Server) {
 			return nil, nil, err
 		}
 		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "heard"})
-		return said(fmt.Sprintf("%v %d", answer.Content["word"], os.Getpid()))
+		return textResult(fmt.Sprintf("%v %d", answer.Content["word"], os.Getpid()))
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "visit"}, func(context.Context, *mcp.CallToolRequest, textInput) (*mcp.CallToolResult, any, error) {
 		return nil, nil, &jsonrpc.Error{Code: -32042, Message: "visit first", Data: json.RawMessage(`{"elicitations":[{"mode":"url","elicitationId":"7","url":"https://a.test","message":"here"}]}`)}
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "log"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: in.Text}) //nolint:staticcheck // bundles of older revisions log
-		return said("logged")
+		return textResult("logged")
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "touch"}, func(ctx context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		return nil, nil, s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: in.Text})
@@ -275,7 +275,7 @@ func bundleFile(t *testing.T, name, mode string, more map[string]any) string {
 	return path
 }
 
-// alive reports whether a process is running. A zombie counts as not running.
+// alive reports whether a process is running. A zombie is considered not running.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -288,5 +288,5 @@ func alive(pid int) bool {
 // expectGone waits for all of the processes to exit.
 func expectGone(t *testing.T, pids ...int) {
 	t.Helper()
-	testkit.Eventually(t, fmt.Sprintf("the processes %v have ended", pids), func() bool { return !slices.ContainsFunc(pids, alive) })
+	testkit.Eventually(t, fmt.Sprintf("the processes %v have exited", pids), func() bool { return !slices.ContainsFunc(pids, alive) })
 }

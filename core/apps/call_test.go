@@ -102,7 +102,7 @@ func TestARunningCallFailsAtOnceWhenTheAppDiesAndIsNotRepeated(t *testing.T) {
 		m.kill()
 		err := <-got
 		expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
-		expect(t, "message", core.TextOf(err), "app notes stopped while the call was running; it was not repeated")
+		expect(t, "message", core.TextOf(err), "app notes stopped while the call was running; the call was not repeated")
 		expect(t, "time", time.Since(before), 0)
 	})
 }
@@ -166,7 +166,7 @@ func TestConcurrentCallsToOneAppAreBounded(t *testing.T) {
 		synctest.Wait()
 		before := time.Now()
 		expect(t, "code of one call too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
-		expect(t, "time it waited for a slot", time.Since(before), 10*time.Second)
+		expect(t, "time spent waiting for a slot", time.Since(before), 10*time.Second)
 		cancel()
 		for range y.o.MaxCalls {
 			<-got
@@ -230,7 +230,7 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 		if _, err := ask("mallory", "x", `{}`, nil); core.CodeOf(err) != core.CodeRateLimited || !strings.Contains(err.Error(), "the limit is 512 per user") {
 			t.Errorf("a call beyond the share: %v", err)
 		}
-		expect(t, "how long it waited", time.Since(before), y.o.RestartWait)
+		expect(t, "time spent waiting", time.Since(before), y.o.RestartWait)
 		if _, err := ask("victim", "x", `{}`, nil); err != nil {
 			t.Errorf("a call by another user: %v", err)
 		}

@@ -26,6 +26,6 @@ func TestTheCapabilitiesOfABundleAreKnownAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shared := fmt.Sprint(look(t, second, "notes").PID); strings.HasSuffix(got, " "+shared) {
-		t.Errorf("the shared instance %s asked for bob", shared)
+		t.Errorf("the shared instance %s served bob", shared)
 	}
 }

@@ -54,7 +54,7 @@ func TestToolsAreListedWhileTheirAppRuns(t *testing.T) {
 		if _, err := y.Uninstall(t.Context(), ws, "notes"); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "tools at the end", len(y.Tools(ws)), 0)
+		expect(t, "tools after all apps were uninstalled", len(y.Tools(ws)), 0)
 		expect(t, "changes", changes.Load(), 2)
 	})
 }

@@ -13,7 +13,7 @@ import (
 // The writes of a command are completed even if its caller gives up, because a partial write would leave the app in
 // neither the old nor the new state.
 
-// endTimeout is how long a command waits, beyond the grace period, for processes to end.
+// endTimeout is how long a command waits, beyond the grace period, for processes to exit.
 const endTimeout = 20 * time.Second
 
 // Start starts an app that is stopped or dead, with the full number of restart attempts. It returns when the app is
@@ -81,7 +81,7 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 			return err
 		}
 		if err := a.stopForCommand(ctx); err != nil {
-			a.log.Error("some processes of an uninstalled app have not ended", "error", err)
+			a.log.Error("some processes of an uninstalled app are still running", "error", err)
 		}
 		m.removeApp(a)
 		m.setAside(record, until)
@@ -224,7 +224,7 @@ func (a *app) recordForPeers(ctx context.Context) error {
 // cancel it.
 func (a *app) stopForCommand(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), a.manager.o.Grace+endTimeout,
-		errors.New("its processes are taking too long to end"))
+		errors.New("its processes are taking too long to exit"))
 	defer cancel()
 	return a.stopSupervisor(ctx)
 }
@@ -244,8 +244,8 @@ func (m *Manager) isProtected(k interact.AppRef) bool {
 	return k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Protected
 }
 
-// commandError returns err with the command's code and a message that says what was not done. core.CodeNotFound is
-// kept.
+// commandError returns err with the command's code and a message that says what was not done. It returns
+// core.CodeNotFound unchanged.
 func commandError(code core.Code, err error, name, done string) error {
 	switch core.CodeOf(err) {
 	case core.CodeNotFound:

@@ -32,7 +32,7 @@ func TestCommandsOnAnUnknownApp(t *testing.T) {
 				return err
 			},
 		} {
-			expect(t, fmt.Sprintf("%s of %v", what, where), core.CodeOf(do()), core.CodeNotFound)
+			expect(t, fmt.Sprintf("%s %v", what, where), core.CodeOf(do()), core.CodeNotFound)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestOnlyOneOfConcurrentInstallsOfTheSameNameSucceeds(t *testing.T) {
 		count[c]++
 	}
 	expect(t, "winners", count["won"], 1)
-	expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], 19)
+	expect(t, "rejected with already_installed", count[core.CodeAlreadyInstalled], 19)
 	expect(t, "instances", m.alive(), 1)
 	expect(t, "failure events", len(failures(events)), 19)
 	expect(t, "events", len(events.texts()), 20)
@@ -192,7 +192,7 @@ func TestAnInstallWhoseRequestIsCancelledIsRolledBack(t *testing.T) {
 		expect(t, "recorded", recorded, false)
 		m.set(func(m *memoryApp) { m.hangs = false })
 		if _, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/notes"}); err != nil {
-			t.Fatalf("the name is not free again: %v", err)
+			t.Fatalf("the name is still taken: %v", err)
 		}
 		expectEvents(t, events, core.EventBundleInstallFailed, core.EventBundleInstalled)
 	})
@@ -236,7 +236,7 @@ func TestNothingIsStartedOnceTheManagerCloses(t *testing.T) {
 	})
 }
 
-func TestAStopEndsTheCallsOfTheApp(t *testing.T) {
+func TestStoppingAnAppEndsItsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, events := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)
@@ -296,7 +296,7 @@ func TestCloseWaitsForAnInstallThatCannotBeCancelled(t *testing.T) {
 		}
 		expect(t, "instances", m.alive(), 0)
 		if err := <-installed; err != nil {
-			t.Errorf("the install was recorded, but answered %v", err)
+			t.Errorf("the install was recorded, but returned %v", err)
 		}
 	})
 }
@@ -329,7 +329,7 @@ func TestACallerWaitsForTheFirstStartOfAnApp(t *testing.T) {
 		arrivesLate := time.Now()
 		err := late.AwaitOffer(t.Context(), ws, "notes")
 		expect(t, "code for an app that hangs", core.CodeOf(err), core.CodeUnavailable)
-		expect(t, "patience", time.Since(arrivesLate), 10*time.Second)
+		expect(t, "time until it gave up", time.Since(arrivesLate), 10*time.Second)
 
 		dying, _ := managerOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
 		open(t, dying)

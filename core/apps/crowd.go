@@ -17,21 +17,21 @@ const (
 // crowd limits the number of apps that are awake and the memory that they use. When a limit is exceeded, it puts the
 // least recently used apps to sleep, if they may sleep.
 type crowd struct {
-	manager *Manager
-	most    atomic.Int64  // maximum number of apps awake; 0 for no limit
-	due     chan struct{} // capacity 1; receives when the limit may be exceeded
-	running sync.WaitGroup
+	manager  *Manager
+	maxAwake atomic.Int64  // maximum number of apps awake; 0 for no limit
+	due      chan struct{} // capacity 1; receives when the limit may be exceeded
+	running  sync.WaitGroup
 }
 
 // limit sets how many apps may be awake. 0 means no limit.
 func (c *crowd) limit(n int) {
-	c.most.Store(int64(n))
-	c.look()
+	c.maxAwake.Store(int64(n))
+	c.checkSoon()
 }
 
-// look makes thin check the number of awake apps soon.
-func (c *crowd) look() {
-	if c.most.Load() <= 0 {
+// checkSoon makes thin check the number of awake apps soon.
+func (c *crowd) checkSoon() {
+	if c.maxAwake.Load() <= 0 {
 		return
 	}
 	select {
@@ -63,7 +63,7 @@ func (c *crowd) thin(ctx context.Context) {
 				continue
 			}
 			if c.rest(ctx, 1) == 0 {
-				c.manager.log.Info("the least recently used app was put to sleep: memory is short")
+				c.manager.log.Info("memory is short: put the least recently used app to sleep")
 			}
 			continue
 		}
@@ -76,11 +76,11 @@ func (c *crowd) thin(ctx context.Context) {
 
 // excess returns how many apps should go to sleep.
 func (c *crowd) excess() int {
-	most := int(c.most.Load())
-	if most <= 0 {
+	limit := int(c.maxAwake.Load())
+	if limit <= 0 {
 		return 0
 	}
-	return max(0, len(c.awake())-most)
+	return max(0, len(c.awake())-limit)
 }
 
 // awake returns the apps that currently have processes, least recently used first.
@@ -120,15 +120,15 @@ func (a *app) restNow(ctx context.Context) bool {
 	if v.instance == nil {
 		return false
 	}
-	answer := make(chan bool, 1)
+	reply := make(chan bool, 1)
 	select {
-	case a.rest <- answer:
+	case a.rest <- reply:
 	case <-v.replaced: // the app is about to sleep, or its instance has ended
 		return false
 	case <-ctx.Done():
 		return false
 	}
-	if !<-answer {
+	if !<-reply {
 		return false
 	}
 	select { // next, its supervisor removes the instance

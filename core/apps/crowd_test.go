@@ -152,6 +152,6 @@ func TestAppsSleepOneAfterAnotherWhileMemoryIsShort(t *testing.T) {
 		expect(t, "awake, memory still short", awake(t, y, names), "[app-1]")
 		short.Store(false)
 		pass(t, time.Minute)
-		expect(t, "awake, memory enough", awake(t, y, names), "[app-1]")
+		expect(t, "awake, enough memory again", awake(t, y, names), "[app-1]")
 	})
 }

@@ -24,7 +24,7 @@ import (
 // The configuration declares apps under apps.<name>, in the default workspace and with exactly this name. When the
 // server starts, a declared app that is missing is installed, and an app whose declaration or bundle has changed is
 // replaced. The replaced app keeps its data, and is not started if it was stopped. An app that cannot be installed is
-// logged and skipped. An app that cannot be started is kept and restarted like any other.
+// logged and skipped. An app that cannot be started remains installed and is restarted like any other.
 //
 // An entry without a source does not declare an app. It only contains settings, such as protected, for an app of this
 // name that someone installs.
@@ -47,7 +47,7 @@ func declaredOrder(name string, d config.App) source.Order {
 func (m *Manager) updateDeclared(ctx context.Context, a *app, d config.App) {
 	defer a.releaseTurn()
 	if err := a.update(ctx, declaredOrder(a.key.Name, d)); err != nil {
-		a.log.Error("could not update a declared app; it stays as it is", "reason", core.TextOf(err))
+		a.log.Error("could not update a declared app; it remains unchanged", "reason", core.TextOf(err))
 	}
 	a.resume()
 }
@@ -66,7 +66,7 @@ func (m *Manager) installMissing(ctx context.Context, name string, d config.App)
 	}
 }
 
-// installDeclared records a declared app before it has run, so that it is installed even if it is dead.
+// installDeclared records a declared app before it has run, so that it is installed even if it does not start.
 func (m *Manager) installDeclared(ctx context.Context, o source.Order) error {
 	release, err := m.starts.Acquire(ctx)
 	if err != nil {
@@ -182,7 +182,8 @@ func (m *Manager) isUnchanged(ctx context.Context, o source.Order, r core.Instal
 	return err == nil && strings.HasPrefix(sum, filepath.Base(r.Dir))
 }
 
-// asStored returns a manifest as its record holds it: without white space, and with the escapes that encoding/json adds.
+// asStored returns a manifest in the form that its record contains: without white space, and with encoding/json's
+// escapes.
 func asStored(manifest json.RawMessage) []byte {
 	raw, _ := json.Marshal(manifest) // cannot fail: the manifest was parsed before
 	return raw

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Denial is an access that the sandbox denied to an app or hid from it.
+// Denial records that the sandbox denied an app access to something or hid it from the app.
 type Denial struct {
 	core.Access
 	Count    int    `json:"count"`
@@ -32,14 +32,14 @@ type Denial struct {
 // maxDenials limits how many denials are remembered per app. The oldest is dropped first.
 const maxDenials = 50
 
-// denials holds what one app was denied since the server started.
+// denials records what one app has been denied since the server started.
 type denials struct {
 	mu  sync.Mutex
 	all []Denial
 }
 
-// add counts denials of an access. It reports whether they are news: the first for this access, and recorded because
-// there was space. An app that tries one address after another therefore cannot flood the workspace's events.
+// add counts denials of a. It reports whether they are news: whether they are the first of their kind and there was
+// space to record them. An app that tries one address after another therefore cannot flood the workspace's events.
 func (d *denials) add(a core.Access, count int, observed bool) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *denials) add(a core.Access, count int, observed bool) (news bool) {
 	return false
 }
 
-// shown returns the denials of the accesses for which visible returns true.
+// shown returns the denials for whose access visible returns true.
 func (d *denials) shown(visible func(core.Access) bool) []Denial {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,16 +71,16 @@ func (d *denials) shown(visible func(core.Access) bool) []Denial {
 	return shown
 }
 
-// forget drops the denials of accesses that are now allowed.
+// forget drops the denials of access that is now allowed.
 func (d *denials) forget(allowed []core.Access) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = slices.DeleteFunc(d.all, func(one Denial) bool {
-		return slices.ContainsFunc(allowed, func(a core.Access) bool { return sameThing(a, one.Access) })
+		return slices.ContainsFunc(allowed, func(a core.Access) bool { return sameTarget(a, one.Access) })
 	})
 }
 
-// noteDenied records what the sandbox denied. A path that a traced app opens counts only if it exists and could be
+// noteDenied records what the sandbox denied. A path that a traced app opens is recorded only if it exists and could be
 // granted.
 func (a *app) noteDenied(access core.Access, count int) {
 	if access.Kind.IsPath() {
@@ -98,8 +98,8 @@ func (a *app) noteDenied(access core.Access, count int) {
 	}
 }
 
-// TracePermissions restarts an app, watches for d which files it opens, and restarts it again. The denials in the
-// result include the files that it could not open. It ends early if ctx ends.
+// TracePermissions restarts an app, watches which files it opens during d, and restarts it again. The denials in the
+// result include the files that it could not open. It returns early if ctx ends.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest if nothing can be watched; core.CodeConflict if the app is already being
 // traced.
@@ -113,7 +113,7 @@ func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name stri
 	case d <= 0 || d > maxTrace:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "seconds must be between 1 and %d", int(maxTrace.Seconds()))
 	case record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone:
-		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is not running in a sandbox of this server, so nothing is refused", name)
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s does not run in this server's sandbox, so there are no denials to watch", name)
 	case !record.Running:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is stopped; start it first", name)
 	case !a.traced.CompareAndSwap(false, true):
@@ -177,7 +177,7 @@ func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) [
 	for _, r := range missing {
 		verb := "hides"
 		if r.Kind == core.PermissionNet {
-			verb = "closes"
+			verb = "blocks"
 		}
 		hints = append(hints, fmt.Sprintf("the sandbox %s %s; "+remedy, verb, r.Target, r.Kind, shellquote.Join(r.Target)))
 	}
@@ -192,12 +192,12 @@ func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) [
 		}
 	}
 	if dockerMissing.MatchString(text) {
-		hints = append(hints, fmt.Sprintf("the sandbox closes Docker's socket, which controls the machine; only the configuration opens it: apps.%s.sandbox.read: [/var/run/docker.sock]", a.key.Name))
+		hints = append(hints, fmt.Sprintf("the sandbox blocks Docker's socket, which controls the machine; only the configuration can allow it: apps.%s.sandbox.read: [/var/run/docker.sock]", a.key.Name))
 	}
 	return hints
 }
 
-// dockerMissing matches what the clients of Docker and Podman print when they cannot connect to their service.
+// dockerMissing matches what Docker and Podman clients print when they cannot connect to their service.
 var dockerMissing = regexp.MustCompile(`(?i)docker daemon|docker\.sock|podman\.sock`)
 
 // fileMissing matches what runtimes print when a script uses a file that does not exist or that the sandbox hides.
@@ -236,7 +236,7 @@ func (m *Manager) Hints(c core.Caller, name string) []string {
 	return m.hints(c, a)
 }
 
-// MissingPermissions returns the undecided requests of an app that the caller may decide; nil if there are none.
+// MissingPermissions returns an app's undecided requests that the caller may decide on; nil if there are none.
 func (m *Manager) MissingPermissions(c core.Caller, name string) *core.AppPermissions {
 	a, err := m.find(c.Workspace.ID, name)
 	if err != nil || c.MayManageApps() != nil {

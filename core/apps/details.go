@@ -135,9 +135,9 @@ func (m *Manager) describe(a *app) core.App {
 	if level < settings.Level {
 		shown.Sandbox.Weaker = m.o.Confinement.Probe.Reason
 	}
-	held := m.o.Confinement.Held(settings)
+	enforced := m.o.Confinement.EnforcedLimits(settings)
 	shown.Sandbox.Limits = core.AppLimits{
-		MemoryMiB: held.Memory >> 20, Processes: held.Processes, OpenFiles: held.OpenFiles, FileSizeMiB: held.FileSize >> 20, CPU: held.CPU,
+		MemoryMiB: enforced.Memory >> 20, Processes: enforced.Processes, OpenFiles: enforced.OpenFiles, FileSizeMiB: enforced.FileSize >> 20, CPU: enforced.CPU,
 	}
 	shown.Sandbox.Cgroup, shown.Sandbox.NoCgroup = m.o.Confinement.Cgroups.Bounds().Names(), m.o.Confinement.NoCgroups
 	return shown

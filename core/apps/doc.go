@@ -6,7 +6,7 @@
 //
 // The packages below own the rest: where bundles come from (source), client configurations (pasted), the files of
 // bundles on this server (files, cleanup), and one running process or connection (instance) with its log (logs). They
-// also own the lists that apps offer (offer), the requests of apps to their clients (interact), and what may be granted
-// beyond the sandbox (permit). Elsewhere in core, process owns process trees, link owns the MCP protocol, bundle owns
-// the bundle format, tools and access own the names and permissions of tools, and store owns the records.
+// also own the lists that apps offer (offer), the requests that apps send to their clients (interact), and what may be
+// granted beyond the sandbox (permit). Elsewhere in core, process owns process trees, link owns the MCP protocol,
+// bundle owns the bundle format, tools and access own the names and permissions of tools, and store owns the records.
 package apps

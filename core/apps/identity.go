@@ -16,9 +16,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// identity identifies this server together with its state. A permission is valid only where it was decided. A copy of
-// the home on another machine has a different identity. So does state that was restored from a backup, because
-// backups omit stateSetting. The identity is created when the first permission is recorded.
+// identity identifies this server together with its state. A permission is valid only on the server where it was
+// granted. A copy of the home on another machine has a different identity. So does state that was restored from a
+// backup, because backups omit stateSetting. The identity is created when the first permission is recorded.
 type identity struct {
 	mu   sync.Mutex
 	name string
@@ -47,11 +47,11 @@ func (i *identity) load(ctx context.Context, home string, records Records) error
 func (i *identity) read(ctx context.Context, home string, records Records) error {
 	settings, err := records.Settings(ctx, stateSetting)
 	if err != nil {
-		return fmt.Errorf("read which state the permissions belong to: %w", err)
+		return fmt.Errorf("read the identity of the permissions' state: %w", err)
 	}
 	server, err := os.ReadFile(filepath.Join(home, serverFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read which server the permissions belong to: %w", err)
+		return fmt.Errorf("read the identity of the permissions' server: %w", err)
 	}
 	if i.name = ""; settings[stateSetting] == "" || len(server) == 0 {
 		return nil
@@ -74,12 +74,12 @@ func (i *identity) ensure(ctx context.Context, home string, records Records) err
 		err = records.PutSetting(context.WithoutCancel(ctx), stateSetting, rand.Text())
 	}
 	if err != nil {
-		return fmt.Errorf("record which state the permissions belong to: %w", err)
+		return fmt.Errorf("record the identity of the permissions' state: %w", err)
 	}
 	file := filepath.Join(home, serverFile)
 	if known, err := os.ReadFile(file); len(known) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		if err := renameio.WriteFile(file, []byte(rand.Text()), 0o600); err != nil {
-			return fmt.Errorf("record which server the permissions belong to: %w", err)
+			return fmt.Errorf("record the identity of the permissions' server: %w", err)
 		}
 	}
 	return i.read(ctx, home, records)

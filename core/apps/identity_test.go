@@ -16,6 +16,6 @@ func TestAServerWhoseIdentityWasNotWrittenGetsOne(t *testing.T) {
 		t.Fatalf("got %q, %v", first.text(), err)
 	}
 	if err := again.load(t.Context(), home, records); err != nil || again.text() != first.text() {
-		t.Errorf("after a restart it is %q, not %q: %v", again.text(), first.text(), err)
+		t.Errorf("after a restart: got %q, %v, want %q", again.text(), err, first.text())
 	}
 }

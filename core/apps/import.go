@@ -54,7 +54,7 @@ func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportR
 	taken := map[string]string{} // names of definitions, by app name
 	for i, name := range names {
 		if app, err := bundle.ServerName(name); err == nil && taken[app] != "" {
-			err = core.Errorf(core.CodeBadRequest, "mcpServers.%.100s and mcpServers.%.100s both give the app name %s: rename one of them", taken[app], name, app)
+			err = core.Errorf(core.CodeBadRequest, "mcpServers.%.100s and mcpServers.%.100s would both be installed as app %s; rename one of them", taken[app], name, app)
 			result.Servers[i] = source.ImportedServer{Name: name, ServerName: app}
 			failImport(&result.Servers[i], err)
 			continue
@@ -160,8 +160,8 @@ func (m *Manager) planImport(ctx context.Context, s *source.ImportedServer, o so
 	return core.AlreadyInstalled(found.Record.Name)
 }
 
-// replace replaces an installed app with another one. If the new app does not start, the old one runs again. The data
-// of the old app is kept.
+// replace replaces an installed app with another one. If the new app does not start, the old one is started again. The
+// old app's data is kept.
 func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error) {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
@@ -202,7 +202,7 @@ func (m *Manager) checkReplaceable(k interact.AppRef) error {
 	case m.isProtected(k):
 		return core.Errorf(core.CodeForbidden, "app %s is protected by apps.%s.protected in the configuration", k.Name, k.Name)
 	case k.Workspace == core.DefaultWorkspaceID && m.setup.Load().declared[k.Name].Source.Ref != "":
-		return core.Errorf(core.CodeForbidden, "app %s is declared by apps.%s of the configuration: change it there", k.Name, k.Name)
+		return core.Errorf(core.CodeForbidden, "app %s is declared by apps.%s in the configuration; change it there", k.Name, k.Name)
 	}
 	return nil
 }

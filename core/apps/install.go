@@ -184,8 +184,8 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	return found, free, nil
 }
 
-// checkConfined returns core.CodeForbidden when an admin of a workspace installs code that would run with the rights of
-// the server. Only an admin of the organization may do that.
+// checkConfined returns core.CodeForbidden if a workspace admin installs code that would run with the server's rights.
+// Only an organization admin may do that.
 func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
 	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
 	if !o.Restricted || found.Record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(k)) > sandbox.LevelNone {
@@ -260,7 +260,7 @@ func (a *app) publishInstalled(v *view) {
 	})
 }
 
-// installError returns err with one of the codes of Install.
+// installError returns err with one of Install's codes.
 func installError(err error) error {
 	switch core.CodeOf(err) {
 	case core.CodeBadRequest, core.CodeCredentialsRequired, core.CodePermissionsRequired, core.CodeAlreadyInstalled, core.CodeUnavailable, core.CodePayloadTooLarge, core.CodeForbidden:

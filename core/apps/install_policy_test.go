@@ -47,7 +47,7 @@ func TestAWorkspaceAdminInstallsByNameOnlyIfTheSandboxWorks(t *testing.T) {
 		}
 		_, err = y.Install(t.Context(), ws, source.Request{Name: "@test/notes", Restricted: true})
 		refused(t, "a workspace admin", err, "this server cannot confine apps (no Landlock)")
-		install(t, y, source.Request{Name: "@test/notes"}) // an admin of the organization
+		install(t, y, source.Request{Name: "@test/notes"}) // an organization admin
 		file, err := os.ReadFile(bundleFile(t, "@test/notes", modeNormal, map[string]any{"version": "2.0.0"}))
 		if err != nil {
 			t.Fatal(err)

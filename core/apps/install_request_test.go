@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestAnInvalidRequestIsRefusedNamingTheField(t *testing.T) {
+func TestAnInvalidRequestIsRejectedAndTheErrorNamesTheField(t *testing.T) {
 	url := "http://127.0.0.1:1/mcp"
 	for _, c := range []struct {
 		name  string
@@ -54,8 +54,8 @@ func TestAnInvalidRequestIsRefusedNamingTheField(t *testing.T) {
 func TestTheServerNameOfARemoteApp(t *testing.T) {
 	for _, c := range []struct{ name, url, wanted, want string }{
 		{"is the last segment of the path", "https://host.test/a/Weather_Now", "", "weather-now"},
-		{"with a slash at the end", "https://host.test/weather/", "", "weather"},
-		{"is the host when there is no path", "https://weather.test:8443", "", "weather-test"},
+		{"with a trailing slash", "https://host.test/weather/", "", "weather"},
+		{"is the host if there is no path", "https://weather.test:8443", "", "weather-test"},
 		{"is the requested one", "https://host.test/mcp", "My Server", "my-server"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,13 +53,13 @@ func expectedName(o source.Order) string {
 
 // publishInstallFailed publishes why an app's installation failed. name may be "".
 func (m *Manager) publishInstallFailed(o source.Order, name string, err error) {
-	said := installError(err)
-	reason := core.TextOf(said)
+	shown := installError(err)
+	reason := core.TextOf(shown)
 	if failed, ok := errors.AsType[*instance.Failure](err); ok && !errors.Is(err, context.Canceled) {
 		reason = failed.Reason // without the app's output, which only administrators may see
 	}
 	m.o.Events.Publish(core.Event{Name: core.EventBundleInstallFailed, Workspace: o.Workspace, Data: core.BundleInstallFailed{
-		Name: name, Source: o.Source.Kind, Error: core.CodeOf(said), Message: m.publicReason(o, reason),
+		Name: name, Source: o.Source.Kind, Error: core.CodeOf(shown), Message: m.publicReason(o, reason),
 	}})
 }
 
@@ -85,7 +85,7 @@ func (m *Manager) publicReason(o source.Order, reason string) string {
 	return reason
 }
 
-// withoutDirectories replaces each path below the home with its last element.
+// withoutDirectories replaces each path under the home with its last element.
 func withoutDirectories(text, home string) string {
 	if home == "" {
 		return text

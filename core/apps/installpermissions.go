@@ -156,10 +156,10 @@ func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 	return m.requireDecisions(o.Caller, known, m.orderRequests(o))
 }
 
-// grantAnew updates the permissions for the paths in the user_config of an app that was installed from a path, after
+// updateGrants updates the permissions for the paths in the user_config of an app that was installed from a path, after
 // its values have changed. Only a change by an organization admin grants paths, and only those in the values that the
-// change names, because somebody else may have set the others.
-func (m *Manager) grantAnew(in *core.Installation, s Settings) {
+// change sets, because somebody else may have set the others.
+func (m *Manager) updateGrants(in *core.Installation, s Settings) {
 	if in.Source.Kind != core.SourcePath {
 		return
 	}

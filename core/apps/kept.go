@@ -19,12 +19,12 @@ import (
 // of everything that determines them. If the hash has changed since, the app starts with the server, like an app that
 // never sleeps.
 
-// keptLists are the lists of a process, byte for byte.
+// keptLists are a process's lists, byte for byte.
 type keptLists struct {
 	Lists        map[core.Kind][][]byte `json:"lists"`
 	Instructions string                 `json:"instructions,omitempty"`
 	Dynamic      bool                   `json:"dynamic,omitempty"` // the app announces changes to its tools
-	Skilled      bool                   `json:"skilled,omitempty"` // the app serves skills
+	ServesSkills bool                   `json:"skilled,omitempty"` // the app serves skills
 }
 
 // List implements offer.Lister.
@@ -116,7 +116,7 @@ func (a *app) storeLists(listed *recorder, in instance.Instance) error {
 	if !complete {
 		return nil
 	}
-	kept.Instructions, kept.Dynamic, kept.Skilled = in.Info().Instructions, announcesTools(in), servesSkills(in)
+	kept.Instructions, kept.Dynamic, kept.ServesSkills = in.Info().Instructions, announcesTools(in), servesSkills(in)
 	record, err := json.Marshal(kept)
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func (a *app) storeLists(listed *recorder, in instance.Instance) error {
 	return nil
 }
 
-// sleepAtFirst shows an app that is about to start as asleep if its lists are known.
-func (a *app) sleepAtFirst(ctx context.Context) {
+// startAsleep shows an app that is about to start as asleep if its lists are known.
+func (a *app) startAsleep(ctx context.Context) {
 	if !a.maySleep() {
 		return
 	}
@@ -144,7 +144,7 @@ func (a *app) sleepAtFirst(ctx context.Context) {
 		return
 	}
 	a.transition(core.StateRunning, func(v *view) {
-		v.since, v.asleep, v.stated, v.skilled = time.Now(), true, kept.Instructions, kept.Skilled
+		v.since, v.asleep, v.instructions, v.servesSkills = time.Now(), true, kept.Instructions, kept.ServesSkills
 		v.setOffer(lists)
 	})
 	a.checkPinsIfDecided()
@@ -173,7 +173,7 @@ func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, 
 	}
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
-	a.pins.key, a.pins.listed, a.pins.dynamic, a.pins.stated = a.pinKeyOf(""), &lists, kept.Dynamic, kept.Instructions
+	a.pins.key, a.pins.listed, a.pins.dynamic, a.pins.instructions = a.pinKeyOf(""), &lists, kept.Dynamic, kept.Instructions
 	lists, err = a.pinned(ctx)
 	return kept, lists, err
 }

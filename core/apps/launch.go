@@ -27,7 +27,7 @@ import (
 // link.ErrRefused if the app refused the handshake.
 type startFunc func(ctx context.Context, spec instance.Spec) (instance.Instance, error)
 
-// spec returns how to start instances of the app.
+// spec returns the specification of the app's instances.
 func (a *app) spec() instance.Spec {
 	record := a.now.Load().record
 	layout := a.layout()
@@ -35,9 +35,9 @@ func (a *app) spec() instance.Spec {
 	if d, ok := a.manager.declaration(a.key); ok {
 		declared = d.Env
 	}
-	grants, given := a.manager.grants(record)
+	grants, fromUserConfig := a.manager.grants(record)
 	return instance.Spec{
-		StartTimeout: a.startTimeout(record), Declared: declared, Grants: grants, Given: given, OnDenied: a.noteDenied, Trace: a.traced.Load(),
+		StartTimeout: a.startTimeout(record), Declared: declared, Grants: grants, UserConfigGrants: fromUserConfig, OnDenied: a.noteDenied, Trace: a.traced.Load(),
 		Record: record, DataDir: layout.DataDir(record.Name), LogPath: layout.LogFile(record.Name), Logger: a.log,
 		Sandbox: a.manager.sandboxOf(a.key), Layer: filepath.Join(layout.LayersDir(record.Name), record.ID),
 	}
@@ -85,7 +85,7 @@ func (a *app) startShared(ctx context.Context, spec instance.Spec) (instance.Ins
 	return a.startEither(ctx, spec)
 }
 
-// startEither starts an instance with the right kind of handshake, as described at startShared.
+// startEither starts an instance with the right kind of handshake, as startShared describes.
 func (a *app) startEither(ctx context.Context, spec instance.Spec) (instance.Instance, error) {
 	only, server := a.dialog.OnlyStateless(), spec.Record.Remote
 	spec.Stateless = only || server != nil && server.Type == "streamable-http"
@@ -178,7 +178,7 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 		failure.Reason = fmt.Sprintf("tools/list was not answered within %s", spec.StartedTooLong())
 	}
 	if err := in.Shutdown(0); err != nil {
-		a.log.Error("could not end an app that failed to start", "error", err)
+		a.log.Error("could not stop an app that failed to start", "error", err)
 	}
 	if ctx.Err() != nil {
 		return nil, core.Offer{}, ctx.Err()

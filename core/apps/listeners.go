@@ -17,12 +17,12 @@ type Notification struct {
 	Server string
 	// Session is the session it is for, or "" for everyone in the workspace.
 	Session string
-	// Apart means that an instance of the session pool sent it. Then it is only for Session or, if that is "", only for
-	// clients without a session.
-	Apart bool
-	// Without lists the sessions that get this notification from their own instance; "" stands for clients without a
+	// FromPool means that an instance of the session pool sent it. It is then only for Session or, if that is "", only
+	// for clients without a session.
+	FromPool bool
+	// Except lists the sessions that get this notification from their own instance; "" stands for clients without a
 	// session.
-	Without []string
+	Except []string
 	rpc.Notification
 }
 
@@ -96,7 +96,7 @@ func (l *logLevels) Set(workspace, level string) (changed bool) {
 	return changed
 }
 
-// Limits on the subscribed resources of one app: in total, and per user.
+// Limits on one app's subscribed resources: in total, and per user.
 const (
 	maxSubscriptions        = 2000
 	maxSubscriptionsPerUser = maxSubscriptions / 4
@@ -111,7 +111,7 @@ type subscriptions struct {
 	byUser    map[subscriber]map[string]int
 }
 
-// subscriber is a user who subscribes to resources of an app.
+// subscriber is a user who subscribes to an app's resources.
 type subscriber struct {
 	App  interact.AppRef
 	User string

@@ -17,8 +17,8 @@ import (
 
 // listings holds the lists that an app last sent to each account, by Account.ID.
 type listings struct {
-	mu sync.Mutex // held while they are changed
-	of atomic.Pointer[map[string]*listing]
+	mu        sync.Mutex // held while they are changed
+	byAccount atomic.Pointer[map[string]*listing]
 }
 
 type listing struct {
@@ -28,8 +28,8 @@ type listing struct {
 }
 
 func (l *listings) load() map[string]*listing {
-	if of := l.of.Load(); of != nil {
-		return *of
+	if all := l.byAccount.Load(); all != nil {
+		return *all
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (a *app) setListings(next map[string]*listing) {
 		next[account] = &one
 		changed = changed || before == nil || before.shown != one.shown
 	}
-	a.listings.of.Store(&next)
+	a.listings.byAccount.Store(&next)
 	if changed {
 		a.manager.catalog.Announce(a.key.Workspace)
 	}
@@ -183,7 +183,7 @@ func (m *Manager) ListsTool(account core.Account, tool string) bool {
 	return lists == nil || slices.ContainsFunc(lists.Tools, func(t core.Tool) bool { return t.Name == tool })
 }
 
-// maxOwnOffers limits how many different offers of people with accounts are kept.
+// maxOwnOffers limits how many different offers to people with accounts are cached.
 const maxOwnOffers = 1024
 
 // ownLists are the lists that an app last showed to one account.

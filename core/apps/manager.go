@@ -232,7 +232,7 @@ func (m *Manager) Instructions(workspace string) []core.Instructions {
 		case v.instance != nil:
 			text = v.instance.Info().Instructions
 		case v.asleep:
-			text = v.stated
+			text = v.instructions
 		}
 		if text != "" {
 			all = append(all, core.Instructions{Server: a.key.Name, Text: text})
@@ -247,7 +247,7 @@ const SkillsExtension = "io.modelcontextprotocol/skills"
 // Skilled returns the sorted names of the workspace's running apps that serve skills.
 func (m *Manager) Skilled(workspace string) (servers []string) {
 	for _, a := range m.in(workspace) {
-		if v := a.now.Load(); v.instance != nil && servesSkills(v.instance) || v.asleep && v.skilled {
+		if v := a.now.Load(); v.instance != nil && servesSkills(v.instance) || v.asleep && v.servesSkills {
 			servers = append(servers, a.key.Name)
 		}
 	}
@@ -374,7 +374,7 @@ func (m *Manager) allApps() (all []*app) {
 	return all
 }
 
-// Close rejects new commands, cancels those in progress, and ends all apps concurrently. It does not change the
+// Close rejects new commands, cancels those in progress, and stops all apps concurrently. It does not change the
 // records, so a Manager that opens them later resumes the same apps. If ctx ends first, the error says so and the rest
 // happens in the background. Processes never outlive the server.
 func (m *Manager) Close(ctx context.Context) error {
@@ -395,22 +395,22 @@ func (m *Manager) Close(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("not every app has ended: %w", context.Cause(ctx))
+		return fmt.Errorf("not all apps have stopped: %w", context.Cause(ctx))
 	}
 }
 
 func (m *Manager) shutdownAll(ctx context.Context) error {
 	all := m.allApps()
 	errs := make([]error, len(all))
-	var ending sync.WaitGroup
+	var stopping sync.WaitGroup
 	for i, a := range all {
-		ending.Go(func() { errs[i] = a.shutdown(ctx) })
+		stopping.Go(func() { errs[i] = a.shutdown(ctx) })
 	}
-	ending.Wait()
+	stopping.Wait()
 	return errors.Join(errs...)
 }
 
-// shutdown ends an app without changing its record.
+// shutdown stops an app without changing its record.
 func (a *app) shutdown(ctx context.Context) error {
 	a.cancelStart()
 	select {
@@ -420,7 +420,7 @@ func (a *app) shutdown(ctx context.Context) error {
 	}
 	defer a.releaseTurn()
 	if err := a.stopSupervisor(ctx); err != nil {
-		return fmt.Errorf("end app %s of %s: %w", a.key.Name, a.key.Workspace, err)
+		return fmt.Errorf("stop app %s in workspace %s: %w", a.key.Name, a.key.Workspace, err)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (a *app) publishNotification(n rpc.Notification, callers []link.Caller) {
 			return // the message is about a call of one of several clients, and does not say which
 		}
 	case "notifications/resources/updated":
-		out.Without = a.dialog.Sessions()
+		out.Except = a.dialog.Sessions()
 	case "notifications/elicitation/complete":
 		if out.Session = a.dialog.ElicitationSession(n); out.Session == "" {
 			return

@@ -57,7 +57,7 @@ func TestTheReasonInAnErrorIsOneShortLine(t *testing.T) {
 func TestAdminsSeeWhyAnAppIsDeadAndItsLastStderrLines(t *testing.T) {
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		o.Configured = map[string]config.App{"notes": {Source: core.Source{Kind: core.SourcePath, Ref: bundleDir(t, "@test/notes", modeDying, nil)}}}
-		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0}, HealthyAfter: time.Minute}
 	})
 	open(t, y)
 	if err := events.wait(t.Context(), "bundle.dead", 1); err != nil {

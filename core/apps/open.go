@@ -77,7 +77,7 @@ func (m *Manager) Open(ctx context.Context) error {
 	if changes != nil {
 		starting.Go(func() { m.contributeAllFiles(ctx) })
 		m.work.Go(func() { m.followChanges(m.life, changes) })
-		m.work.Go(func() { m.o.Cluster.ServePeers(m.life, interact.PeerTopic, interact.MaxAsking, m.answerPeer) })
+		m.work.Go(func() { m.o.Cluster.ServePeers(m.life, interact.PeerTopic, interact.MaxPeerRequests, m.answerPeer) })
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (a *app) resume() {
 		return
 	}
 	a.transition(core.StateStarting, nil)
-	a.sleepAtFirst(a.manager.life)
+	a.startAsleep(a.manager.life)
 	a.startSupervisor(nil)
 }
 

@@ -39,10 +39,10 @@ type Records interface {
 	// Installation returns core.CodeNotFound if there is no such app.
 	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
 	Installations(ctx context.Context) ([]core.Installation, error)
-	// Files writes the content that Cluster.PutFiles stored under sum. The error is core.CodeNotFound if there is none.
+	// Files writes the content that Cluster.PutFiles stored under sum. It returns core.CodeNotFound if there is none.
 	Files(ctx context.Context, sum string, to io.Writer) error
-	// PutSetting stores a named value. Settings returns the values whose names start with prefix, by name. They hold
-	// what was learned about bundles, among other things.
+	// PutSetting stores a named value. Settings returns the values whose names start with prefix, by name. Among other
+	// things, they record what was learned about bundles.
 	PutSetting(ctx context.Context, name, value string) error
 	Settings(ctx context.Context, prefix string) (map[string]string, error)
 	// PutKeptLists replaces the stored lists of an app. KeptLists returns them, or core.CodeNotFound if none are stored
@@ -61,7 +61,7 @@ type Cluster interface {
 	// ServerID returns the ID of this server.
 	ServerID() string
 	// RequestPeer sends a request about a topic to another server. It returns core.CodeNotFound if that server no
-	// longer exists, and core.CodeUnavailable if it ended before it answered.
+	// longer exists, and core.CodeUnavailable if it stopped before it answered.
 	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
 	// ServePeers calls answer for each request from another server about a topic until ctx ends, up to limit at a time.
 	ServePeers(ctx context.Context, topic string, limit int, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
@@ -78,7 +78,7 @@ type Accounts interface {
 	Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool
 	// Published returns the lists that an app is published with. They are empty if it has not been published yet.
 	Published(ctx context.Context, workspace, app string) (core.AppLists, error)
-	// Listed returns what an app last listed to an account, or to all accounts if account is "", by Account.ID.
+	// Listed returns the lists that an app last sent to an account, or to all accounts if account is "", by Account.ID.
 	Listed(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error)
 	// Publish stores the lists of an account. It publishes the app with them if the account may do so, and reports
 	// whether it did.
@@ -127,11 +127,11 @@ type Options struct {
 	Pins        *trust.Pins          // nil to allow all tools
 	Sandbox     config.Sandbox       // for apps without their own sandbox settings in the configuration
 	Confinement instance.Confinement // what this machine supports
-	Closed      []string             // more paths that cannot be granted, in addition to Home and Confinement
+	Protected   []string             // more paths that cannot be granted, in addition to Home and Confinement
 
 	Policy              *Policy       // default: DefaultPolicy
 	StartTimeout        time.Duration // from launch to the first list of tools; default 60 s
-	Grace               time.Duration // how long a process may take to end before it is killed; default 5 s
+	Grace               time.Duration // how long a process may take to exit before it is killed; default 5 s
 	Idle                time.Duration // how long until an unused app sleeps, unless configured per app; 0 means never
 	MaxAwake            int           // above this number of awake apps, apps sleep if they may; 0 means no limit
 	MemoryIsShort       func() bool   // whether memory is short on this machine or for the server; nil means never

@@ -25,7 +25,7 @@ func confined(t *testing.T, level sandbox.Level) func(*Options) {
 	t.Helper()
 	probe := process.ProbeSandbox(t.Context())
 	if probe.Level < level {
-		t.Fatalf("the sandbox of this machine is %s (%s); this test needs %s", probe.Level, probe.Reason, level)
+		t.Fatalf("this machine's sandbox level is %s (%s), but this test needs %s", probe.Level, probe.Reason, level)
 	}
 	return func(o *Options) {
 		o.Confinement.Probe, o.Confinement.Home, o.Sandbox = probe, o.Home, config.Sandbox{Level: level}
@@ -147,7 +147,7 @@ func TestPyPIProjectsAreInstalledInTheSandbox(t *testing.T) {
 				})
 			})
 			_, err := y.Install(t.Context(), ws, source.Request{PyPI: "notes"})
-			if says := "the PyPI project notes has no command"; !strings.Contains(core.TextOf(err), says) {
+			if says := "the PyPI project \"notes\" has no command"; !strings.Contains(core.TextOf(err), says) {
 				t.Errorf("the message does not say %q: %v", says, err)
 			}
 		})

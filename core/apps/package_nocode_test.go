@@ -22,13 +22,13 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// npmRegistry serves version 1.0.0 of the package notes, which depends on other packages.
+// npmRegistry serves version 1.0.0 of the package "notes", which depends on other packages.
 func npmRegistry(t *testing.T, dependencies map[string]string) string {
 	t.Helper()
 	return npmPackage(t, map[string]any{"dependencies": dependencies}, map[string]string{"main.js": ""})
 }
 
-// npmPackage serves version 1.0.0 of the package notes with these manifest fields and files.
+// npmPackage serves version 1.0.0 of the package "notes" with these manifest fields and files.
 func npmPackage(t *testing.T, manifest map[string]any, files map[string]string) string {
 	t.Helper()
 	manifest["name"], manifest["version"], manifest["bin"] = "notes", "1.0.0", "main.js"
@@ -116,7 +116,7 @@ func TestAGitDependencyOfAnNPMPackageRunsNoCode(t *testing.T) {
 		o.HostEnv["HOME"], o.HostEnv["NPM_CONFIG_REGISTRY"], o.HostEnv["NPM_CONFIG_CACHE"] = t.TempDir(), npmRegistry(t, map[string]string{"hostile": hostile}), t.TempDir()
 	})
 	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes@1.0.0"})
-	refusedUnexecuted(t, err, ran, "apps.notes.installScripts: true")
+	expectRefusedWithoutRunning(t, err, ran, "apps.notes.installScripts: true")
 }
 
 // pythonAlone returns a directory that contains python3 but not uv.
@@ -128,8 +128,8 @@ func pythonAlone(t *testing.T) string {
 	return alone
 }
 
-// building returns the files of a Python project whose build leaves a trace.
-func building(ran string) map[string]string {
+// projectToBuild returns the files of a Python project whose build leaves a trace.
+func projectToBuild(ran string) map[string]string {
 	return map[string]string{
 		"pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n[project]\nname = \"notes\"\nversion = \"1.0.0\"\n",
 		"backend.py":     "open('" + ran + "', 'w').close()\n",
@@ -152,24 +152,24 @@ func TestNoPartOfAPyPIProjectIsBuilt(t *testing.T) {
 			_, err := y.Install(t.Context(), ws, source.Request{PyPI: "notes" + version})
 			return err
 		}
-		t.Run(name+" of a project without a wheel", func(t *testing.T) {
+		t.Run(name+" with a project that has no wheel", func(t *testing.T) {
 			ran, files := filepath.Join(t.TempDir(), "ran"), t.TempDir()
 			packed := map[string]string{}
-			for name, text := range building(ran) {
+			for name, text := range projectToBuild(ran) {
 				packed["notes-1.0.0/"+name] = text
 			}
 			if err := os.WriteFile(filepath.Join(files, "notes-1.0.0.tar.gz"), archive(t, packed), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for _, version := range []string{"", "@1.0.0"} {
-				refusedUnexecuted(t, install(t, files, version), ran, "notes")
+				expectRefusedWithoutRunning(t, install(t, files, version), ran, "notes")
 			}
 		})
-		t.Run(name+" of a wheel that requires a directory", func(t *testing.T) {
+		t.Run(name+" with a wheel that requires a directory", func(t *testing.T) {
 			ran, dir := filepath.Join(t.TempDir(), "ran"), t.TempDir()
-			writeAll(t, dir, building(ran))
+			writeAll(t, dir, projectToBuild(ran))
 			says := map[string]string{"pip": "would have to be built", "uv": "URL dependency"}[name]
-			refusedUnexecuted(t, install(t, wheelFor(t, ">=3.8\nRequires-Dist: hostile @ file://"+dir), "@1.0.0"), ran, says)
+			expectRefusedWithoutRunning(t, install(t, wheelFor(t, ">=3.8\nRequires-Dist: hostile @ file://"+dir), "@1.0.0"), ran, says)
 		})
 	}
 }
@@ -194,12 +194,12 @@ func TestAWheelRunsNoCodeEvenIfTheOperatorCompilesWheels(t *testing.T) {
 				}
 			})
 			_, err := y.Install(t.Context(), ws, source.Request{PyPI: "notes@1.0.0"})
-			refusedUnexecuted(t, err, ran, "the PyPI project notes has no command")
+			expectRefusedWithoutRunning(t, err, ran, "the PyPI project \"notes\" has no command")
 		})
 	}
 }
 
-func refusedUnexecuted(t *testing.T, err error, ran, says string) {
+func expectRefusedWithoutRunning(t *testing.T, err error, ran, says string) {
 	t.Helper()
 	expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 	if !strings.Contains(core.TextOf(err), says) {

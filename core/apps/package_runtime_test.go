@@ -213,7 +213,7 @@ mkdir -p ../gyp; echo '{"name":"gyp"}' > ../gyp/package.json; : > ../gyp/binding
 	}
 }
 
-func TestInstallScriptsRunOnlyWhereTheConfigurationAllowsThem(t *testing.T) {
+func TestInstallScriptsRunOnlyIfTheConfigurationAllowsThem(t *testing.T) {
 	var asks source.Request
 	if err := json.Unmarshal([]byte(`{"npm":"notes@1.0.0","installScripts":true}`), &asks); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestDetailsAndUninstallReturnTheActualDataPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "the path in the answer of the uninstall", path, want)
+		expect(t, "the path returned by Uninstall", path, want)
 		if _, err := os.Stat(kept); err != nil {
 			t.Errorf("the data is gone: %v", err)
 		}

@@ -27,11 +27,11 @@ func TestAStatelessClientResumesItsCallOnAnotherServer(t *testing.T) {
 	}
 	raw, err := answered(t.Context(), b, "alice", q, "red")
 	if err != nil || !strings.Contains(string(raw), `"text":"red `) {
-		t.Errorf("the answer is %s (%v)", raw, err)
+		t.Errorf("the result is %s (%v)", raw, err)
 	}
 	for name, y := range map[string]*Manager{"there": a, "here": b} {
 		if _, err := answered(t.Context(), y, "alice", q, "blue"); !isCode(err, codeInvalidParams) {
-			t.Errorf("it was answered twice, the last time with %s: %v", name, err)
+			t.Errorf("it could be answered twice, the last time with %s: %v", name, err)
 		}
 	}
 	expect(t, "suspended calls", suspendedCallsOf(a)+suspendedCallsOf(b), 0)

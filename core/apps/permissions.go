@@ -27,7 +27,7 @@ type Permissions struct {
 	Requested   []core.PermissionRequest `json:"requested"`      // by the app's definition
 	Missing     []core.PermissionRequest `json:"missing"`        // the part of Requested that is undecided
 	Configured  ConfiguredAccess         `json:"configured"`
-	Denials     []Denial                 `json:"denials"` // what the app was denied since the server started
+	Denials     []Denial                 `json:"denials"` // what the app has been denied since the server started
 	Hints       []string                 `json:"hints"`   // why the app did not start, if the sandbox may be the reason
 }
 
@@ -54,7 +54,7 @@ const maxPermissions = 200
 func (m *Manager) newGuard() *permit.Guard {
 	o := &m.o
 	return &permit.Guard{
-		Home: o.Home, Env: o.HostEnv, Closed: slices.Concat(o.Confinement.Hide, o.Closed), Ports: o.Confinement.Ports,
+		Home: o.Home, Env: o.HostEnv, Protected: slices.Concat(o.Confinement.Hide, o.Protected), Ports: o.Confinement.Ports,
 		Grantable: o.Sandbox.Grantable, Shared: o.Sandbox.Shared,
 	}
 }
@@ -94,13 +94,13 @@ func (m *Manager) note(a *app) string {
 	settings := m.sandboxOf(a.key)
 	switch {
 	case a.now.Load().record.Remote != nil:
-		return "The app runs on another machine: permissions do not apply to it."
+		return "The app runs on another machine, so permissions do not apply to it."
 	case m.o.Confinement.Level(settings) == sandbox.LevelNone && settings.Level == sandbox.LevelNone:
-		return "Permissions are recorded and not enforced: the sandbox is turned off (sandbox.level: none)."
+		return "Permissions are recorded but not enforced: the sandbox is turned off (sandbox.level: none)."
 	case m.o.Confinement.Level(settings) == sandbox.LevelNone:
-		return "Permissions are recorded and not enforced: this machine has no sandbox (" + m.o.Confinement.Probe.Reason + ")."
-	case m.definition(a.now.Load().record).NeedsNoSandbox():
-		return "Chromium cannot create its own sandbox inside the app's: if the browser does not start, give it the option --no-sandbox (docs/permissions.md)."
+		return "Permissions are recorded but not enforced: this machine has no sandbox (" + m.o.Confinement.Probe.Reason + ")."
+	case m.definition(a.now.Load().record).NeedsNoSandboxFlag():
+		return "Chromium cannot create its own sandbox inside the app's; if the browser does not start, pass it the option --no-sandbox (docs/permissions.md)."
 	}
 	return ""
 }
@@ -109,7 +109,7 @@ func (m *Manager) note(a *app) string {
 func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, reason string) {
 	switch {
 	case p.Denied:
-		return core.PermissionDenied, m.whyOpen(record, p)
+		return core.PermissionDenied, m.whyAccessible(record, p)
 	case p.Source != record.Source.Text():
 		return core.PermissionPending, "it was granted to an app from another source: " + p.Source
 	case p.Server == "" || p.Server != m.identity.text():
@@ -123,43 +123,43 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	case err != nil:
 		return core.PermissionBlocked, core.TextOf(err)
 	case p.Kind.IsPath() && checked.Target != p.Target:
-		return core.PermissionBlocked, p.Target + " leads to a different place than when it was granted"
+		return core.PermissionBlocked, p.Target + " now leads to a different place than when it was granted"
 	}
 	return core.PermissionGranted, ""
 }
 
-// whyOpen returns why an app can use a path although it was denied: a directory that contains the path was granted. It
-// returns "" if the app cannot use the path.
-func (m *Manager) whyOpen(record core.Installation, denied core.Permission) string {
+// whyAccessible returns why an app can use a path although it was denied: a directory that contains the path was
+// granted. It returns "" if the app cannot use the path.
+func (m *Manager) whyAccessible(record core.Installation, denied core.Permission) string {
 	for _, p := range record.Permissions {
 		if p.Denied || !p.Kind.IsPath() || !denied.Kind.IsPath() || !sandbox.PathWithin(denied.Target, p.Target) {
 			continue
 		}
 		if state, _ := m.stateOf(record, p); state == core.PermissionGranted {
-			return "still open, because " + p.Target + ", which contains it, is granted"
+			return "still accessible, because " + p.Target + ", which contains it, is granted"
 		}
 	}
 	return ""
 }
 
-// grants returns the permissions of an app that are in force; given holds those that come from user_config. It is
-// evaluated at every start.
-func (m *Manager) grants(record core.Installation) (all, given []core.Access) {
+// grants returns an app's permissions that are in force, and those of them that come from user_config. It is called at
+// every start.
+func (m *Manager) grants(record core.Installation) (all, fromUserConfig []core.Access) {
 	for _, p := range record.Permissions {
 		state, reason := m.stateOf(record, p)
 		switch {
 		case state == core.PermissionGranted:
 			if all = append(all, p.Access); p.Legacy {
-				given = append(given, p.Access)
+				fromUserConfig = append(fromUserConfig, p.Access)
 			}
 		case reason != "" && state != core.PermissionDenied:
 			m.log.Warn("a permission of an app is not in force", "workspace", record.Workspace, "app", record.Name, "kind", p.Kind, "target", p.Target, "reason", reason)
 		}
 	}
-	return all, given
+	return all, fromUserConfig
 }
 
-// requests returns the accesses that the definition of an app suggests.
+// requests returns the access that an app's definition appears to need.
 func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
 	if record.Remote != nil {
 		return nil
@@ -225,7 +225,7 @@ func (m *Manager) undecided(record core.Installation, requested []core.Permissio
 	settings := m.sandboxOf(interact.AppRef{Workspace: record.Workspace, Name: record.Name})
 	for _, r := range requested {
 		decided := slices.ContainsFunc(record.Permissions, func(p core.Permission) bool {
-			if !answers(p.Access, r) {
+			if !covers(p.Access, r) {
 				return false
 			}
 			state, _ := m.stateOf(record, p)
@@ -240,9 +240,9 @@ func (m *Manager) undecided(record core.Installation, requested []core.Permissio
 	return missing
 }
 
-// answers reports whether a decision about an access covers a request. A decision about a directory also covers the
+// covers reports whether a decision about a covers a request. A decision about a directory also covers the
 // paths in it. For paths, reading and writing count as the same.
-func answers(a core.Access, r core.PermissionRequest) bool {
+func covers(a core.Access, r core.PermissionRequest) bool {
 	if !a.Kind.IsPath() || !r.Kind.IsPath() {
 		return a == r.Access
 	}
@@ -250,7 +250,7 @@ func answers(a core.Access, r core.PermissionRequest) bool {
 }
 
 // ChangePermissions records decisions about an app. It returns when they are in force: the app's old processes and
-// connections have ended, and the app is running again or has failed to start, as the result shows.
+// connections are gone, and the app is running again or has failed to start, as the result shows.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest and core.CodeForbidden, which name what cannot be granted.
 func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name string, change core.PermissionChange) (Permissions, error) {
@@ -275,27 +275,27 @@ func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name str
 	return m.permissionsOf(c, a), nil
 }
 
-// checkChange checks a change and replaces its accesses with the form in which they are recorded.
+// checkChange checks a change and puts its entries into the form in which they are recorded.
 func (m *Manager) checkChange(c core.Caller, key interact.AppRef, change *core.PermissionChange) error {
 	a, err := m.find(key.Workspace, key.Name)
 	if err != nil {
 		return err
 	}
 	if len(change.Allow)+len(change.Deny)+len(change.Revoke) == 0 {
-		return core.Errorf(core.CodeBadRequest, "give at least one of allow, deny and revoke")
+		return core.Errorf(core.CodeBadRequest, "specify at least one of allow, deny and revoke")
 	}
 	if a.now.Load().record.Remote != nil {
-		return core.Errorf(core.CodeBadRequest, "app %s runs on another machine: it has no permissions here", key.Name)
+		return core.Errorf(core.CodeBadRequest, "app %s runs on another machine, so it has no permissions here", key.Name)
 	}
 	return m.checkDecisions(c, key, change)
 }
 
-// checkDecisions checks the accesses that a change allows, and replaces them with the form in which they are recorded.
+// checkDecisions checks what a change allows, and puts it into the form in which it is recorded.
 func (m *Manager) checkDecisions(c core.Caller, key interact.AppRef, change *core.PermissionChange) error {
 	allow := slices.Clone(change.Allow)
 	for i, access := range allow {
 		if slices.Contains(change.Deny, access) {
-			return core.Errorf(core.CodeBadRequest, "allow and deny both name %s (%s): give one of them", access.Target, access.Kind)
+			return core.Errorf(core.CodeBadRequest, "%s (%s) is in both allow and deny; remove it from one of them", access.Target, access.Kind)
 		}
 		if err := m.guard.MayGrant(c, access); err != nil {
 			return err
@@ -335,7 +335,7 @@ func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionC
 		return nil
 	}
 	if err := a.stopToStartAgain(ctx); err != nil {
-		return invalidCommand{core.Wrap(core.CodeStopFailed, err, "the permissions are recorded, but processes of app "+a.key.Name+" have not ended: "+core.TextOf(err))}
+		return invalidCommand{core.Wrap(core.CodeStopFailed, err, "the permissions are recorded, but processes of app "+a.key.Name+" are still running: "+core.TextOf(err))}
 	}
 	a.setRecord(record)
 	return a.startAgain(ctx)
@@ -344,7 +344,7 @@ func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionC
 // checkCount returns core.CodeLimitReached if an app would have too many permissions.
 func checkCount(all []core.Permission) error {
 	if len(all) > maxPermissions {
-		return core.Errorf(core.CodeLimitReached, "an app can have %d permissions: revoke some", maxPermissions)
+		return core.Errorf(core.CodeLimitReached, "an app can have at most %d permissions; revoke some", maxPermissions)
 	}
 	return nil
 }
@@ -353,12 +353,12 @@ func checkCount(all []core.Permission) error {
 func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller, change core.PermissionChange) []core.Permission {
 	next := slices.Clone(now)
 	drop := func(access core.Access, keep func(core.Permission) bool) {
-		next = slices.DeleteFunc(next, func(p core.Permission) bool { return sameThing(p.Access, access) && !keep(p) })
+		next = slices.DeleteFunc(next, func(p core.Permission) bool { return sameTarget(p.Access, access) && !keep(p) })
 	}
 	everything := func(core.Permission) bool { return false }
 	for _, access := range slices.Concat(change.Revoke, change.Deny) {
 		drop(access, everything)
-		drop(m.plain(access), everything)
+		drop(m.asRecorded(access), everything)
 		if access.Kind.IsPath() {
 			drop(core.Access{Kind: access.Kind, Target: permit.RealPath(access.Target)}, everything)
 		}
@@ -369,7 +369,7 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 		})
 	}
 	for _, access := range change.Deny {
-		add(m.plain(access), true)
+		add(m.asRecorded(access), true)
 	}
 	for _, access := range change.Allow { // a grant from another server remains pending there
 		drop(access, func(p core.Permission) bool {
@@ -383,9 +383,9 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 	return next
 }
 
-// plain returns an access in the spelling in which it is recorded. It does not resolve symbolic links, so that someone
-// who denies an access does not learn where they lead.
-func (m *Manager) plain(access core.Access) core.Access {
+// asRecorded returns access spelled as it is recorded. It does not resolve symbolic links, so that someone who denies
+// access does not learn where they lead.
+func (m *Manager) asRecorded(access core.Access) core.Access {
 	if access.Kind.IsPath() {
 		if filepath.IsAbs(access.Target) {
 			access.Target = filepath.Clean(access.Target)
@@ -396,15 +396,15 @@ func (m *Manager) plain(access core.Access) core.Access {
 	return access
 }
 
-// sameThing reports whether two accesses have the same target. For paths, reading and writing count as the same.
-func sameThing(a, b core.Access) bool {
+// sameTarget reports whether a and b have the same target. For paths, reading and writing count as the same.
+func sameTarget(a, b core.Access) bool {
 	return a.Target == b.Target && (a.Kind == b.Kind || a.Kind.IsPath() && b.Kind.IsPath())
 }
 
-// requestedFor is how long the requests of an app are cached, so that listing apps does not access the disk every time.
-const requestedFor = 5 * time.Second
+// requestsAge is how long an app's requests are cached, so that listing apps does not access the disk every time.
+const requestsAge = 5 * time.Second
 
-type requestedThen struct {
+type cachedRequests struct {
 	at      time.Time
 	record  core.Installation
 	missing []core.PermissionRequest
@@ -413,10 +413,10 @@ type requestedThen struct {
 // missing returns the undecided requests of an app.
 func (a *app) missing() []core.PermissionRequest {
 	record := a.now.Load().record
-	if then := a.requested.Load(); then != nil && time.Since(then.at) < requestedFor && sameInstallation(then.record, record) {
-		return then.missing
+	if cached := a.requested.Load(); cached != nil && time.Since(cached.at) < requestsAge && sameInstallation(cached.record, record) {
+		return cached.missing
 	}
 	missing := a.manager.undecided(record, a.manager.requests(record))
-	a.requested.Store(&requestedThen{time.Now(), record, missing})
+	a.requested.Store(&cachedRequests{time.Now(), record, missing})
 	return missing
 }

@@ -133,9 +133,9 @@ func withFolders(one, two string) core.Installation {
 	}
 }
 
-// An admin of a workspace may change an app's values. If an admin of the organization then changes other values, this
-// must not grant the values that the workspace admin set.
-func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testing.T) {
+// A workspace admin may change an app's values. If an organization admin then changes other values, this must not grant
+// the values that the workspace admin set.
+func TestAnOrganizationAdminGrantsOnlyTheValuesThatTheChangeSets(t *testing.T) {
 	m, paths := granting(t)
 	owner, admin := ownerOfAll(), core.Caller{}
 	admin.Workspace.Role = core.RoleAdmin
@@ -144,7 +144,7 @@ func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testin
 		for _, name := range names {
 			s.UserConfig[name] = json.RawMessage(`"set"`)
 		}
-		m.grantAnew(&in, s)
+		m.updateGrants(&in, s)
 		return in.Permissions
 	}
 	granted := func(all []core.Permission) (targets []string) {
@@ -161,13 +161,13 @@ func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testin
 	in.Env["two"] = core.Secret(paths[1])
 	in.Permissions = change(in, admin, "two")
 	if got := granted(in.Permissions); !slices.Equal(got, paths[:1]) {
-		t.Errorf("the admin of the workspace granted %v", got)
+		t.Errorf("the workspace admin granted %v", got)
 	}
 	if got := granted(change(in, owner, "key")); !slices.Equal(got, paths[:1]) {
 		t.Errorf("the owner changed another value and granted %v", got)
 	}
 	if got := granted(change(in, owner, "two")); !slices.Equal(got, paths[:2]) {
-		t.Errorf("the owner named the value and granted %v", got)
+		t.Errorf("the owner set the value and granted %v", got)
 	}
 	in.Env["one"] = core.Secret(paths[1])
 	if got := granted(change(in, owner, "one")); !slices.Equal(got, paths[1:2]) {
@@ -183,7 +183,7 @@ func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testin
 	}
 }
 
-// The sandbox opens the packages that a bundle links to, so nobody has to be asked about a script in one of them.
+// The sandbox allows access to the packages that a bundle links to, so nobody has to be asked about a script in one.
 func TestNoPermissionIsRequestedForAPackageThatABundleLinksTo(t *testing.T) {
 	m, paths := granting(t)
 	packages := filepath.Join(paths[0], "node_modules")
@@ -221,7 +221,7 @@ func TestADecisionIsRecordedInOneSpellingOfItsPath(t *testing.T) {
 	}
 	older := []core.Permission{{Access: net("LOCALHOST:6379")[0], Server: "first", Source: source.Text()}}
 	if all, _ := m.grants(core.Installation{Source: source, Permissions: older}); len(all) != 1 {
-		t.Error("a grant that was recorded in another spelling has ended")
+		t.Error("a grant that was recorded in another spelling is no longer in force")
 	}
 	both := core.PermissionChange{Allow: net("localhost:1"), Deny: net("localhost:1")}
 	if err := m.checkDecisions(owner, interact.AppRef{}, &both); core.CodeOf(err) != core.CodeBadRequest {
@@ -229,7 +229,7 @@ func TestADecisionIsRecordedInOneSpellingOfItsPath(t *testing.T) {
 	}
 }
 
-func TestADeniedPathInAGrantedDirectoryIsShownAsOpen(t *testing.T) {
+func TestADeniedPathInAGrantedDirectoryIsShownAsAccessible(t *testing.T) {
 	m, paths := granting(t)
 	owner := ownerOfAll()
 	record := core.Installation{Source: core.Source{Kind: core.SourceNPM, Ref: "x"}}
@@ -254,7 +254,7 @@ func TestADeniedPathInAGrantedDirectoryIsShownAsOpen(t *testing.T) {
 	}
 }
 
-func TestAFailedStartNamesThePathsThatOnlyTheConfigurationCanOpen(t *testing.T) {
+func TestAFailedStartNamesThePathsThatOnlyTheConfigurationCanAllow(t *testing.T) {
 	m, _ := granting(t)
 	m.o.Sandbox.Level, m.o.Confinement.Probe.Level = sandbox.LevelNamespaces, sandbox.LevelNamespaces
 	script := filepath.Join(m.o.HostEnv["HOME"], ".ssh", "s.py")
@@ -266,7 +266,7 @@ func TestAFailedStartNamesThePathsThatOnlyTheConfigurationCanOpen(t *testing.T) 
 	}})
 	failure := &instance.Failure{Reason: "the process exited", Output: []string{"can't open file '" + script + "'"}}
 	hints := a.hintsOf(ownerOfAll(), failure, "--%s %s")
-	if len(hints) != 1 || !strings.Contains(hints[0], "the sandbox hides "+script) || !strings.Contains(hints[0], "only be opened by the configuration") {
+	if len(hints) != 1 || !strings.Contains(hints[0], "the sandbox hides "+script) || !strings.Contains(hints[0], "allowed only in the configuration") {
 		t.Errorf("the owner gets %q", hints)
 	}
 	if hints := a.hintsOf(core.Caller{}, failure, "--%s %s"); len(hints) != 0 {

@@ -13,15 +13,15 @@ import (
 
 // pinning holds what is needed to check an app's tools again after a decision about its pins.
 type pinning struct {
-	mu       sync.Mutex // held from checking a list until the list is shown
-	key      core.PinKey
-	listed   *core.Offer // everything that the app listed last
-	stated   string      // its instructions
-	dynamic  bool        // the app announces changes to its list
-	revision uint64      // the revision of the pins when the list was checked
+	mu           sync.Mutex // held from checking a list until the list is shown
+	key          core.PinKey
+	listed       *core.Offer // everything that the app last listed
+	instructions string      // of the app
+	dynamic      bool        // the app announces changes to its list
+	revision     uint64      // the revision of the pins when the list was checked
 }
 
-// allListed returns what the app listed last, including tools that are held back.
+// allListed returns what the app last listed, including tools that are held back.
 func (p *pinning) allListed() core.Offer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,20 +40,20 @@ func (a *app) checkPins(ctx context.Context, in instance.Instance, lists core.Of
 
 func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
 	p := &a.pins
-	p.key, p.listed, p.dynamic, p.stated = a.pinKey(in), &lists, announcesTools(in), in.Info().Instructions
+	p.key, p.listed, p.dynamic, p.instructions = a.pinKey(in), &lists, announcesTools(in), in.Info().Instructions
 	return a.pinned(ctx)
 }
 
 // pinKey returns the key under which the tools of an instance are pinned.
 func (a *app) pinKey(in instance.Instance) core.PinKey { return a.pinKeyOf(in.Info().Version) }
 
-// pinKeyOf returns the key under which the tools of an app are pinned; a remote app states its version in its
-// handshake.
-func (a *app) pinKeyOf(said string) core.PinKey {
+// pinKeyOf returns the key under which the tools of an app are pinned. reported is the version that a remote app
+// reported in its handshake.
+func (a *app) pinKeyOf(reported string) core.PinKey {
 	record := a.now.Load().record
 	key := core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}
 	if record.Remote != nil {
-		key.Version = said
+		key.Version = reported
 	}
 	return key
 }
@@ -65,7 +65,7 @@ func (a *app) pinned(ctx context.Context) (core.Offer, error) {
 		return *p.listed, nil
 	}
 	p.revision = a.manager.o.Pins.Revision()
-	return a.manager.o.Pins.CheckOffer(ctx, trust.Listing{Key: p.key, Dynamic: p.dynamic}, *p.listed, p.stated)
+	return a.manager.o.Pins.CheckOffer(ctx, trust.Listing{Key: p.key, Dynamic: p.dynamic}, *p.listed, p.instructions)
 }
 
 // announcesTools reports whether an app announces changes to its list of tools.
@@ -96,7 +96,7 @@ func (a *app) checkPinsIfDecided() {
 func (a *app) checkPinsAgain(ctx context.Context) {
 	a.rereadSessionTools()
 	if err := a.loadListings(ctx, ""); err != nil {
-		a.log.Warn("could not check what an app listed to accounts after a decision on its pins", "error", err)
+		a.log.Warn("could not check the lists that an app sent to accounts after a decision on its pins", "error", err)
 	}
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()

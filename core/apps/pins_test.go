@@ -107,7 +107,7 @@ func pull(t *testing.T, s *store.Store, app string, n, at int, change func(strin
 	evil := honest()
 	evil[at] = change(evil[at])
 	if evil[at] == honest()[at] {
-		t.Fatal("nothing is changed")
+		t.Fatal("the change had no effect")
 	}
 	m.set(func(m *memoryApp) { m.tools = evil })
 	switch n % 4 {
@@ -174,7 +174,7 @@ func TestToolsThatAnAppAddsWhileItRunsAreServed(t *testing.T) {
 	for i := range 3 {
 		m.set(func(m *memoryApp) { m.tools = append(m.tools, fmt.Sprintf(`{"name":"made%d"}`, i)) })
 		m.announce()
-		testkit.Eventually(t, "one tool more", func() bool { return len(served(y)) == 6+i })
+		testkit.Eventually(t, "one more tool", func() bool { return len(served(y)) == 6+i })
 	}
 	expect(t, "events", strings.Join(events.texts(), " "), "pin.added pin.added pin.added")
 }

@@ -82,13 +82,13 @@ func look(t *testing.T, y *Manager, server string) inside {
 	return i
 }
 
-func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
+func TestABundleDirectoryIsUsedInPlace(t *testing.T) {
 	home := t.TempDir()
 	dir := bundleDir(t, "@test/Notes_App", modeNormal, nil)
 	y, events := realManager(t, home, newMemoryRecords(), nil)
 	app := install(t, y, source.Request{Path: dir})
 	want := core.App{Name: "notes-app", BundleName: "@test/Notes_App", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5}
-	expectApp(t, "answer", app, want)
+	expectApp(t, "result", app, want)
 	listed := y.List(ws)[0]
 	if listed.Sandbox == nil || listed.Sandbox.Level != "none" {
 		t.Errorf("list: the sandbox is %+v, want none without settings", listed.Sandbox)
@@ -105,7 +105,7 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 	expect(t, "code of a second install", core.CodeOf(err), core.CodeAlreadyInstalled)
 	other := bundleDir(t, "@others/notes-app", modeNormal, nil)
 	_, err = y.Install(t.Context(), ws, source.Request{Path: other})
-	expect(t, "code of another bundle of the same short name", core.CodeOf(err), core.CodeAlreadyInstalled)
+	expect(t, "code of another bundle with the same short name", core.CodeOf(err), core.CodeAlreadyInstalled)
 }
 
 func TestABundleFileIsUnpackedAndRemovedWithTheAppWhileItsDataStays(t *testing.T) {
@@ -213,7 +213,7 @@ func TestRequiredValuesThatAreMissingAreListed(t *testing.T) {
 	}
 }
 
-func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestAnInstallThatFailsSaysWhyAndLeavesNothingBehind(t *testing.T) {
 	with := func(command string) map[string]any {
 		return map[string]any{"server": map[string]any{"type": "node", "entry_point": "x.js", "mcp_config": map[string]any{"command": command, "args": []string{}}}}
 	}
@@ -233,8 +233,8 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		{"a process that exits", bundleDir(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
 		{"a bundle file whose process exits", bundleFile(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
 		{"a bundle that refuses", bundleDir(t, "@test/x", modeGrumpy, nil), []string{"initialize failed", "no licence for this machine"}},
-		{"a bundle of an unknown revision", bundleDir(t, "@test/x", modeFuture, nil), []string{"initialize failed", "2099-01-01"}},
-		{"a process that never answers", bundleDir(t, "@test/x", modeSilent, nil), []string{"initialize timed out after 1s"}},
+		{"a bundle with an unknown revision", bundleDir(t, "@test/x", modeFuture, nil), []string{"initialize failed", "2099-01-01"}},
+		{"a process that never responds", bundleDir(t, "@test/x", modeSilent, nil), []string{"initialize timed out after 1s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -302,7 +302,7 @@ func TestKillMinus9OnARealBundle(t *testing.T) {
 	if text, err := callTool(t, y, "notes", "echo", "again"); err != nil || text != "again" {
 		t.Errorf("a call after the kill: %q, %v", text, err)
 	}
-	t.Logf("the call in flight failed after %v, the next one was answered after %v", failed, time.Since(before))
+	t.Logf("the call in flight failed after %v, the next one succeeded after %v", failed, time.Since(before))
 	if failed > 10*time.Second || time.Since(before) > 30*time.Second {
 		t.Errorf("too slow: %v, %v", failed, time.Since(before))
 	}
@@ -328,7 +328,7 @@ func TestABundleThatExitsDuringACall(t *testing.T) {
 func TestARealBundleThatKeepsDying(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, HealthyAfter: time.Minute}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeFuse, nil)})
 	fuse := filepath.Join(home, "apps", "notes", "data", "fuse")
@@ -353,7 +353,7 @@ func TestARealBundleThatKeepsDying(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := callTool(t, y, "notes", "echo", "back"); err != nil || text != "back" {
-		t.Errorf("after a start by hand: %q, %v", text, err)
+		t.Errorf("after a manual start: %q, %v", text, err)
 	}
 }
 

@@ -247,7 +247,7 @@ func (a *app) applyRecord(ctx context.Context, announced bool) error {
 func (a *app) removeUninstalled(ctx context.Context) {
 	a.log.Info("app uninstalled by another server")
 	if err := a.stopForCommand(ctx); err != nil {
-		a.log.Error("some processes of an uninstalled app have not ended", "error", err)
+		a.log.Error("some processes of an uninstalled app are still running", "error", err)
 	}
 	a.manager.removeApp(a)
 	a.manager.setAside(a.now.Load().record, time.Now().Add(a.manager.o.UndoFor))
@@ -259,7 +259,7 @@ func (a *app) replaceRecord(ctx context.Context, r core.Installation) {
 	a.log.Info("app replaced by another server", "version", r.Version)
 	a.transition(sameState, func(v *view) { v.awaited = r.Running })
 	if err := a.stopForCommand(ctx); err != nil {
-		a.log.Error("some processes of a replaced app have not ended", "error", err)
+		a.log.Error("some processes of a replaced app are still running", "error", err)
 	}
 	a.setRecord(r)
 	a.resume()

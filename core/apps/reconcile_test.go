@@ -85,7 +85,7 @@ func TestIfServersInstallTheSameNameOneSucceeds(t *testing.T) {
 			count[c]++
 		}
 		expect(t, "winners", count["won"], 1)
-		expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], len(all)-1)
+		expect(t, "rejected with already_installed", count[core.CodeAlreadyInstalled], len(all)-1)
 		wait(t.Context(), 5*time.Second)
 		synctest.Wait()
 		published, failed := 0, 0

@@ -44,20 +44,20 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 		m.background(func(ctx context.Context) {
 			replaced := d.Source.Ref != "" && m.applyDeclaration(ctx, name, d)
 			if confined && !replaced {
-				m.confineAnew(ctx, name)
+				m.applySandbox(ctx, name)
 			}
 		})
 	}
 }
 
-// confineAnew restarts an app with the current sandbox settings if it should be running.
-func (m *Manager) confineAnew(ctx context.Context, name string) {
+// applySandbox restarts an app with the current sandbox settings if it should be running.
+func (m *Manager) applySandbox(ctx context.Context, name string) {
 	key := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: name}
 	_, err := m.command(ctx, key, core.CodeStartFailed, "restarted with its new sandbox settings", func(ctx context.Context, a *app) error {
 		if record := a.now.Load().record; !record.Running || record.Remote != nil {
 			return nil
 		}
-		a.log.Info("app restarts: its sandbox settings changed")
+		a.log.Info("restarting the app because its sandbox settings have changed")
 		if err := a.stopToStartAgain(ctx); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (m *Manager) applyDeclaration(ctx context.Context, name string, d config.Ap
 		return false
 	}
 	if err := a.stopForCommand(ctx); err != nil {
-		a.log.Error("some processes of a replaced app have not ended", "error", err)
+		a.log.Error("some processes of a replaced app are still running", "error", err)
 	}
 	m.updateDeclared(ctx, a, d)
 	return true

@@ -25,7 +25,7 @@ func newRecorder(in instance.Instance, files string) *recorder {
 	return &recorder{Instance: in, files: files, lists: map[core.Kind][]json.RawMessage{}}
 }
 
-// again returns a recorder for another reading, which starts with the lists of this one.
+// again returns a recorder for reading in's lists again. It starts with the lists of r.
 func (r *recorder) again(in instance.Instance) *recorder {
 	next := newRecorder(in, "")
 	if r != nil {
@@ -40,8 +40,8 @@ func (r *recorder) again(in instance.Instance) *recorder {
 // List implements instance.Instance.
 func (r *recorder) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
 	list, err := r.Instance.List(ctx, kind)
-	refused, unknown := errors.AsType[*rpc.Error](err)
-	if err == nil || unknown && refused.Code == rpc.CodeMethodNotFound {
+	refused, ok := errors.AsType[*rpc.Error](err)
+	if err == nil || ok && refused.Code == rpc.CodeMethodNotFound {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.lists[kind] = list

@@ -74,7 +74,7 @@ func TestABundleIsInstalledFromTheFirstRegistryThatHasIt(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), records, with(
 		source.NamedRegistry{Name: "empty", Registry: memoryRegistry{}}, source.NamedRegistry{Name: "down", Registry: memoryRegistry{down: true}}, source.NamedRegistry{Name: "has", Registry: has}, source.NamedRegistry{Name: "second", Registry: second}))
 	app := install(t, y, source.Request{Name: "@test/notes@1.2.3"})
-	expectApp(t, "answer", app, core.App{Name: "notes", BundleName: "@test/notes", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5, TrustScore: 75})
+	expectApp(t, "result", app, core.App{Name: "notes", BundleName: "@test/notes", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5, TrustScore: 75})
 	r, _ := records.get(ws, "notes")
 	expect(t, "source", r.Source, core.Source{Kind: core.SourceName, Ref: "@test/notes", Registry: "has"})
 }
@@ -90,15 +90,15 @@ func TestAPackageThatARegistryCannotDeliverIsNotInstalled(t *testing.T) {
 	}{
 		{"another sha256", func(p *registry.Package) { p.SHA256 = strings.Repeat("0", 64) }, false, "@test/notes", "sha256"},
 		{"no sha256", func(p *registry.Package) { p.SHA256 = "" }, false, "@test/notes", "sha256"},
-		{"a file larger than stated", func(p *registry.Package) { p.Size-- }, false, "@test/notes", "bytes"},
+		{"a file larger than the registry specifies", func(p *registry.Package) { p.Size-- }, false, "@test/notes", "bytes"},
 		{"a file that is too large", func(p *registry.Package) { p.Size = 1 << 40 }, false, "@test/notes", "the limit for a bundle is"},
-		{"a file smaller than stated", func(p *registry.Package) { p.Size++ }, false, "@test/notes", "bytes"},
+		{"a file smaller than the registry specifies", func(p *registry.Package) { p.Size++ }, false, "@test/notes", "bytes"},
 		{"an unknown kind", func(p *registry.Package) { p.Kind = "oci" }, false, "@test/notes", "oci"},
 		{"an npm package whose name is an option", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindNPM, "--prefix=/" }, false, "@test/notes", "not a valid name"},
 		{"a PyPI project whose name is an option", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindPyPI, "--target=/" }, false, "@test/notes", "not a valid name"},
 		{"another name", nil, false, "@test/other", "@test/other"},
 		{"another version", nil, false, "@test/notes@9.9.9", "9.9.9"},
-		{"a package of a registry that is down", nil, true, "@test/notes", "registry packages could not be reached"},
+		{"a package from a registry that is down", nil, true, "@test/notes", "registry packages could not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pkg := good
@@ -183,7 +183,7 @@ func TestAnNPMPackageIsInstalledOnceIntoTheAppsOwnDirectory(t *testing.T) {
 		t.Error("npm ran although a value was missing")
 	}
 	app := install(t, y, source.Request{Name: "io.test/notes", Env: map[string]core.Secret{"API_KEY": "hunter2"}})
-	expectApp(t, "answer", app, core.App{Name: "notes", BundleName: "io.test/notes", Version: "4.5.6", Status: core.StateRunning, Type: "plain", ToolCount: 5})
+	expectApp(t, "result", app, core.App{Name: "notes", BundleName: "io.test/notes", Version: "4.5.6", Status: core.StateRunning, Type: "plain", ToolCount: 5})
 	said, _ := os.ReadFile(filepath.Join(npm, "said"))
 	for _, want := range []string{"--ignore-scripts", "@test/notes@4.5.7", "--prefix " + home} {
 		if !strings.Contains(string(said), want) {
@@ -233,7 +233,7 @@ func TestAPackageThatNPMDoesNotKnowIsReportedInOneLine(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.HostEnv["PATH"] = npm + ":/usr/bin:/bin" })
 	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes@9.9.9"})
 	expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
-	expect(t, "message", core.TextOf(err), "npm has no package notes with the version 9.9.9, or the package needs a login")
+	expect(t, "message", core.TextOf(err), `npm has no version 9.9.9 of the package "notes", or the package needs a login`)
 }
 
 func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {

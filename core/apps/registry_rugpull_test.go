@@ -22,13 +22,13 @@ import (
 )
 
 // webRegistry is an HTTP server that acts both as an mpak registry and as an MCP registry. It has a single package. The
-// stated metadata and the file that is sent can differ.
+// metadata and the file that it sends can differ.
 type webRegistry struct {
 	*httptest.Server
 	mu      sync.Mutex
 	version string
-	sum     string // as stated
-	size    int    // as stated
+	sum     string // according to the metadata
+	size    int    // according to the metadata
 	file    []byte // as sent
 	to      string // where downloads are redirected to; "" for no redirect
 }
@@ -38,15 +38,15 @@ func newWebRegistry(t *testing.T, version string, file []byte) *webRegistry {
 	w := &webRegistry{}
 	w.offer(version, file)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/bundles/{scope}/{name}", w.answer(func() any {
+	mux.HandleFunc("GET /v1/bundles/{scope}/{name}", w.respond(func() any {
 		return map[string]any{"name": "@test/notes", "latest_version": w.version, "certification_level": 2}
 	}))
-	mux.HandleFunc("GET /v1/bundles/{scope}/{name}/versions/{version}", w.answer(func() any {
+	mux.HandleFunc("GET /v1/bundles/{scope}/{name}/versions/{version}", w.respond(func() any {
 		return map[string]any{"version": w.version, "artifacts": []any{map[string]any{
 			"platform": map[string]string{"os": "any", "arch": "any"}, "digest": "sha256:" + w.sum, "size": w.size,
 		}}}
 	}))
-	mux.HandleFunc("GET /v1/bundles/{scope}/{name}/versions/{version}/download", w.answer(func() any {
+	mux.HandleFunc("GET /v1/bundles/{scope}/{name}/versions/{version}/download", w.respond(func() any {
 		return map[string]any{"url": w.URL + "/file", "bundle": map[string]any{"sha256": w.sum, "size": w.size}}
 	}))
 	entry := func() any {
@@ -60,8 +60,8 @@ func newWebRegistry(t *testing.T, version string, file []byte) *webRegistry {
 			"_meta": map[string]any{"io.modelcontextprotocol.registry/official": map[string]any{"status": "active", "isLatest": true}},
 		}
 	}
-	mux.HandleFunc("GET /v0.1/servers/{name}/versions", w.answer(func() any { return map[string]any{"servers": []any{entry()}} }))
-	mux.HandleFunc("GET /v0.1/servers/{name}/versions/{version}", w.answer(entry))
+	mux.HandleFunc("GET /v0.1/servers/{name}/versions", w.respond(func() any { return map[string]any{"servers": []any{entry()}} }))
+	mux.HandleFunc("GET /v0.1/servers/{name}/versions/{version}", w.respond(entry))
 	mux.HandleFunc("GET /file", func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -76,7 +76,7 @@ func newWebRegistry(t *testing.T, version string, file []byte) *webRegistry {
 	return w
 }
 
-func (w *webRegistry) answer(what func() any) http.HandlerFunc {
+func (w *webRegistry) respond(what func() any) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -85,7 +85,7 @@ func (w *webRegistry) answer(what func() any) http.HandlerFunc {
 	}
 }
 
-// offer makes the registry state a version and a file's checksum and size, and send that file.
+// offer makes the registry publish a version with a file's checksum and size, and send that file.
 func (w *webRegistry) offer(version string, file []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,29 +129,29 @@ func bundleBytes(t *testing.T, version, says string) []byte {
 	return raw
 }
 
-// registryPulls returns ways in which a registry can give a wrong or changed answer. good is the original file of
-// version 1.2.3; evil is another file that claims to be 1.2.3.
+// registryPulls returns ways in which a registry can return an incorrect or changed response. good is the original file
+// of version 1.2.3; evil is another file that claims to be 1.2.3.
 func registryPulls(good, evil []byte, other *webRegistry) map[string]func(*webRegistry) {
 	sum := sha256.Sum256(good)
 	return map[string]func(*webRegistry){
-		"other bytes":                             func(w *webRegistry) { w.file = evil },
-		"other bytes of the same length":          func(w *webRegistry) { w.file = bytes.Clone(good); w.file[len(good)/2] ^= 1 },
-		"only part of the bytes":                  func(w *webRegistry) { w.file = good[:len(good)-1] },
-		"more bytes":                              func(w *webRegistry) { w.file = append(bytes.Clone(good), 0) },
-		"another checksum":                        func(w *webRegistry) { w.sum = strings.Repeat("a", 64) },
-		"no checksum":                             func(w *webRegistry) { w.sum = "" },
-		"a checksum of another kind":              func(w *webRegistry) { w.sum = hex.EncodeToString(sum[:20]) },
-		"a redirect to another server's bytes":    func(w *webRegistry) { w.to = other.URL + "/file" },
-		"a redirect into the private network":     func(w *webRegistry) { w.to = "http://10.0.0.1/file" },
-		"a redirect to the metadata of the cloud": func(w *webRegistry) { w.to = "http://169.254.169.254/latest/meta-data" },
-		"a redirect to a file":                    func(w *webRegistry) { w.to = "file:///etc/passwd" },
-		"a redirect to itself":                    func(w *webRegistry) { w.to = "/file" },
+		"other bytes":                          func(w *webRegistry) { w.file = evil },
+		"other bytes of the same length":       func(w *webRegistry) { w.file = bytes.Clone(good); w.file[len(good)/2] ^= 1 },
+		"only part of the bytes":               func(w *webRegistry) { w.file = good[:len(good)-1] },
+		"more bytes":                           func(w *webRegistry) { w.file = append(bytes.Clone(good), 0) },
+		"another checksum":                     func(w *webRegistry) { w.sum = strings.Repeat("a", 64) },
+		"no checksum":                          func(w *webRegistry) { w.sum = "" },
+		"a checksum of another kind":           func(w *webRegistry) { w.sum = hex.EncodeToString(sum[:20]) },
+		"a redirect to another server's bytes": func(w *webRegistry) { w.to = other.URL + "/file" },
+		"a redirect into the private network":  func(w *webRegistry) { w.to = "http://10.0.0.1/file" },
+		"a redirect to a cloud's metadata":     func(w *webRegistry) { w.to = "http://169.254.169.254/latest/meta-data" },
+		"a redirect to a file":                 func(w *webRegistry) { w.to = "file:///etc/passwd" },
+		"a redirect to itself":                 func(w *webRegistry) { w.to = "/file" },
 	}
 }
 
-// TestAnAlteredRegistryAnswerIsNotServed changes a registry before an install, and before the update and the
+// TestAnAlteredRegistryResponseIsNotServed changes a registry before an install, and before the update and the
 // restart of an app that was installed from it.
-func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
+func TestAnAlteredRegistryResponseIsNotServed(t *testing.T) {
 	good, evil := bundleBytes(t, "1.2.3", "good"), bundleBytes(t, "1.2.3", "evil")
 	other := newWebRegistry(t, "1.2.3", evil)
 	pulls := 0
@@ -160,7 +160,7 @@ func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
 		from := source.NamedRegistry{Name: "web", Registry: web.client(t, format)}
 		y, _ := realManager(t, t.TempDir(), newMemoryRecords(), with(from))
 		install(t, y, source.Request{Name: name, ServerName: "notes"})
-		// An update follows a changed version: the registry states 1.3.0 and sends something else.
+		// An update follows a changed version: the registry publishes 1.3.0 and sends something else.
 		for what, pull := range registryPulls(good, evil, other) {
 			t.Run(format+" "+what, func(t *testing.T) {
 				web.offer("1.3.0", good)
@@ -173,7 +173,7 @@ func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
 				if core.CodeOf(err) != core.CodeInstallFailed {
 					t.Errorf("update: %v", err)
 				}
-				servesGood(t, y)
+				expectOriginal(t, y)
 				pulls += 2
 			})
 		}
@@ -183,7 +183,7 @@ func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
 			if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "1.2.3") {
 				t.Errorf("update: %v", err)
 			}
-			servesGood(t, y)
+			expectOriginal(t, y)
 			pulls++
 		})
 		t.Run(format+" at a restart", func(t *testing.T) {
@@ -191,10 +191,10 @@ func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
 			if _, err := y.Restart(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
-			servesGood(t, y)
+			expectOriginal(t, y)
 			pulls++
 		})
-		t.Run(format+" a version that was not asked for", func(t *testing.T) {
+		t.Run(format+" a version that was not requested", func(t *testing.T) {
 			web.offer("6.6.6", evil)
 			if _, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{Version: "1.4.0"}); core.CodeOf(err) != core.CodeInstallFailed {
 				t.Errorf("update: %v", err)
@@ -202,16 +202,16 @@ func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
 			if _, err := y.Install(t.Context(), ws, source.Request{Name: name + "@1.4.0", ServerName: "again"}); core.CodeOf(err) != core.CodeInstallFailed {
 				t.Errorf("install: %v", err)
 			}
-			servesGood(t, y)
+			expectOriginal(t, y)
 			pulls += 2
 		})
 	}
 	expect(t, "rug pulls", pulls, 2*(12*2+4))
 }
 
-// TestAnUpdateComesFromTheRegistryOfTheInstall offers an app's name in another registry while its own registry is
-// unavailable.
-func TestAnUpdateComesFromTheRegistryOfTheInstall(t *testing.T) {
+// TestAnUpdateComesFromTheRegistryThatTheAppWasInstalledFrom offers an app's name in another registry while its own
+// registry is unavailable.
+func TestAnUpdateComesFromTheRegistryThatTheAppWasInstalledFrom(t *testing.T) {
 	own, other := newWebRegistry(t, "1.2.3", bundleBytes(t, "1.2.3", "good")), newWebRegistry(t, "2.0.0", bundleBytes(t, "2.0.0", "evil"))
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), with(
 		source.NamedRegistry{Name: "own", Registry: own.client(t, "mpak")}, source.NamedRegistry{Name: "other", Registry: other.client(t, "mpak")}))
@@ -221,11 +221,11 @@ func TestAnUpdateComesFromTheRegistryOfTheInstall(t *testing.T) {
 	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "registry other") {
 		t.Errorf("update: %v", err)
 	}
-	servesGood(t, y)
+	expectOriginal(t, y)
 }
 
-// servesGood fails unless the good version of notes is installed and running, and is the only app.
-func servesGood(t *testing.T, y *Manager) {
+// expectOriginal fails unless the good version of notes is installed and running, and is the only app.
+func expectOriginal(t *testing.T, y *Manager) {
 	t.Helper()
 	if all := y.List(ws); len(all) != 1 {
 		t.Errorf("%d apps are installed", len(all))

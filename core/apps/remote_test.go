@@ -61,7 +61,7 @@ func TestRemoteAppsAreReachedOverTheirConfiguredTransport(t *testing.T) {
 			s := remoteServer(t, c.header, c.value, c.transport != nil && c.transport.Type == "sse")
 			y, events := realManager(t, t.TempDir(), newMemoryRecords(), private)
 			app := install(t, y, source.Request{URL: s.URL + "/far", Transport: c.transport})
-			expectApp(t, "answer", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
+			expectApp(t, "result", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
 			if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
 				t.Errorf("echo: %q, %v", text, err)
 			}
@@ -124,7 +124,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, HealthyAfter: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far"})
 	down.Store(true)
@@ -152,7 +152,7 @@ func TestARemoteAppsURLQueryIsShownToNobody(t *testing.T) {
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0}, HealthyAfter: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far?key=" + secret})
 	running, err := y.Details(ws, "far")

@@ -164,10 +164,10 @@ func TestAChangedBundleIsAlsoReplacedOnServersThatDoNotDeclareIt(t *testing.T) {
 	expectRemoved(t, first.Dir)
 }
 
-func TestAVirtualEnvironmentIsReinstalledInTheRecordedVersion(t *testing.T) {
+func TestAVirtualEnvironmentIsReinstalledAtTheRecordedVersion(t *testing.T) {
 	pkg := registry.Package{Name: "io.test/notes", Version: "1.0.0", Kind: registry.KindPyPI, Identifier: "test-notes", IdentifierVersion: "1.0.0"}
 	known := map[string]registry.Package{pkg.Name: pkg}
-	uv := pretendUV(t)
+	uv := fakeUV(t)
 	has := with(source.NamedRegistry{Name: "has", Registry: memoryRegistry{packages: known}})
 	finds := func(o *Options) { o.HostEnv["PATH"] = uv + ":" + o.HostEnv["PATH"] }
 	h := newHub()
@@ -217,8 +217,8 @@ func TestIncompleteFilesAreNotExecuted(t *testing.T) {
 	}
 }
 
-// pretendUV returns a directory with a uv whose virtual environments contain the bundle as test-notes.
-func pretendUV(t *testing.T) string {
+// fakeUV returns a directory with a uv whose virtual environments contain the bundle as test-notes.
+func fakeUV(t *testing.T) string {
 	t.Helper()
 	return installer(t, "uv", `if [ "$1" = venv ]; then mkdir -p "$3/bin"; echo > "$3/pyvenv.cfg"; else cat > "$(dirname "$7")/test-notes" <<'END'
 #!/bin/sh

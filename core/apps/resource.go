@@ -24,7 +24,7 @@ type Resource struct {
 	Meta json.RawMessage // its _meta; nil if it has none
 }
 
-// Resource reads a resource from its app. It never opens a file. uri is a URI with a scheme, a path below the app's own
+// Resource reads a resource from its app. It never opens a file. uri is a URI with a scheme, a path under the app's own
 // ui://<server>/, or Primary. c describes the caller: only its Sender, Account and Recheck are set.
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeResourceNotFound if the app does not have the resource;
@@ -110,7 +110,7 @@ func (a *app) resourceURI(path string) (string, error) {
 
 // pickResource returns the content with the given URI, or else the first one.
 func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
-	var answer struct {
+	var result struct {
 		Contents []struct {
 			URI  string          `json:"uri"`
 			MIME string          `json:"mimeType"`
@@ -119,14 +119,14 @@ func pickResource(raw json.RawMessage, server, uri string) (Resource, error) {
 			Meta json.RawMessage `json:"_meta"`
 		} `json:"contents"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return Resource{}, core.Wrap(core.CodeUnavailable, err, "app "+server+" sent an invalid result of resources/read")
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return Resource{}, core.Wrap(core.CodeUnavailable, err, "app "+server+" sent an invalid result for resources/read")
 	}
-	if len(answer.Contents) == 0 {
+	if len(result.Contents) == 0 {
 		return Resource{}, noResource(server, uri)
 	}
-	picked := answer.Contents[0]
-	for _, c := range answer.Contents {
+	picked := result.Contents[0]
+	for _, c := range result.Contents {
 		if c.URI == uri {
 			picked = c
 			break

@@ -60,13 +60,13 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 	expect(t, "code when the app is stopped", core.CodeOf(err), core.CodeUnavailable)
 }
 
-func TestResourcesReadResults(t *testing.T) {
+func TestReadResourceResults(t *testing.T) {
 	for _, c := range []struct {
 		name, answer, body string
 		code               core.Code
 	}{
-		{"the content of that name", `{"contents":[{"uri":"ui://b","text":"no"},{"uri":"ui://a","text":"yes"}]}`, "yes", ""},
-		{"the first when none has the name", `{"contents":[{"uri":"ui://b","text":"first"},{"uri":"ui://c","text":"no"}]}`, "first", ""},
+		{"the content with that URI", `{"contents":[{"uri":"ui://b","text":"no"},{"uri":"ui://a","text":"yes"}]}`, "yes", ""},
+		{"the first, if none has that URI", `{"contents":[{"uri":"ui://b","text":"first"},{"uri":"ui://c","text":"no"}]}`, "first", ""},
 		{"an empty text", `{"contents":[{"uri":"ui://a","text":""}]}`, "", ""},
 		{"a blob", `{"contents":[{"uri":"ui://a","blob":"aGk="}]}`, "hi", ""},
 		{"no content", `{"contents":[]}`, "", core.CodeResourceNotFound},

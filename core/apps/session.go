@@ -19,7 +19,7 @@ import (
 // IsRunning implements interact.App.
 func (a *app) IsRunning() bool { return a.now.Load().state == core.StateRunning }
 
-// Roots implements interact.App: it returns the directories that were granted or that the configuration opens.
+// Roots implements interact.App: it returns the directories that were granted or that the configuration allows.
 func (a *app) Roots() []string {
 	record, settings := a.now.Load().record, a.manager.sandboxOf(a.key)
 	if record.Remote != nil {
@@ -65,7 +65,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instan
 	defer cancel()
 	in, err := a.manager.start(limit, spec)
 	if err != nil {
-		a.log.Warn("app could not be started again", "stateless", spec.Stateless, "reason", core.TextOf(err))
+		a.log.Warn("could not start another instance of an app", "stateless", spec.Stateless, "reason", core.TextOf(err))
 		return nil, err
 	}
 	a.applyLogLevel(ctx, in)
@@ -95,7 +95,7 @@ func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance
 	defer cancel()
 	in, err := a.startEither(limit, spec)
 	if err != nil {
-		a.log.Warn("app could not be started for an account", "account", s.Account, "reason", core.TextOf(err))
+		a.log.Warn("could not start an app for an account", "account", s.Account, "reason", core.TextOf(err))
 		return nil, err
 	}
 	a.applyLogLevel(ctx, in)
@@ -107,7 +107,7 @@ func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance
 
 // publishTo publishes a notification to one session, or to all stateless clients if session is "".
 func (a *app) publishTo(session string, n rpc.Notification) {
-	a.manager.listeners.Publish(a.key.Workspace, Notification{Server: a.key.Name, Session: session, Apart: true, Notification: n})
+	a.manager.listeners.Publish(a.key.Workspace, Notification{Server: a.key.Name, Session: session, FromPool: true, Notification: n})
 }
 
 // EndSession ends all instances that apps have for a session (interact.Client).

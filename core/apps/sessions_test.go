@@ -50,7 +50,7 @@ func saysWord(word string) *person {
 
 var canElicit = json.RawMessage(`{"elicitation":{}}`)
 
-// askTool makes the test bundle ask the question in text, and returns the tool's answer.
+// askTool makes the test bundle ask the question in text, and returns the tool's result.
 func askTool(ctx context.Context, y *Manager, text string, client *interact.Client, asker interact.Asker) (string, error) {
 	raw, err := y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text))}, Client: client, Asker: asker})
 	if err != nil {
@@ -167,11 +167,11 @@ func TestAFirstQuestionIsRefusedWhileAnotherCallRuns(t *testing.T) {
 func TestAClientIsNotAskedForWhatItDidNotDeclare(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	for name, c := range map[string]*interact.Client{
-		"no client":           nil,
-		"no capabilities":     interact.NewClient("alice", false, nil),
-		"other capabilities":  interact.NewClient("alice", false, json.RawMessage(`{"sampling":{},"roots":{},"elicitation":{"url":{}}}`)),
-		"odd capabilities":    interact.NewClient("alice", false, json.RawMessage(`{"elicitation":7}`)),
-		"without the session": interact.NewClient("", false, nil),
+		"no client":          nil,
+		"no capabilities":    interact.NewClient("alice", false, nil),
+		"other capabilities": interact.NewClient("alice", false, json.RawMessage(`{"sampling":{},"roots":{},"elicitation":{"url":{}}}`)),
+		"odd capabilities":   interact.NewClient("alice", false, json.RawMessage(`{"elicitation":7}`)),
+		"no session":         interact.NewClient("", false, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := saysWord("red")
@@ -225,7 +225,7 @@ func TestADeadInstanceOfASessionAffectsThatSessionOnly(t *testing.T) {
 			continue
 		}
 		_, err = y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exit","arguments":{"text":""}}`)}, Client: alice, Asker: p})
-		expect(t, "the call that it died in", core.CodeOf(err), core.CodeUnavailable)
+		expect(t, "the call during which it died", core.CodeOf(err), core.CodeUnavailable)
 		expectGone(t, pids[1])
 	}
 	expect(t, "the shared instance", look(t, y, "notes").PID, pids[0])
@@ -289,7 +289,7 @@ func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(raw), `"resultType":"complete"`) || strings.Contains(string(raw), fmt.Sprintf(`"PID\":%d,`, shared)) {
-			t.Errorf("the answer did not come from a connection of the new revision: %.300s", raw)
+			t.Errorf("the result did not come from a connection with the new revision: %.300s", raw)
 		}
 	}
 	expect(t, "instances besides the shared one", sessionInstances(y), 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Settings changes the values of an installation. Values that it does not name are unchanged.
+// Settings changes the values of an installation. Values that it does not mention remain unchanged.
 type Settings struct {
 	Env        map[string]*string         `json:"env"`        // null removes a variable
 	UserConfig map[string]json.RawMessage `json:"userConfig"` // by key in user_config; null removes a value
@@ -32,7 +32,7 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 		}
 		record, err := a.changeRecord(ctx, func(in *core.Installation) error {
 			in.Env = env
-			m.grantAnew(in, s)
+			m.updateGrants(in, s)
 			return nil
 		})
 		if err != nil {

@@ -21,9 +21,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// TestUnsignedBundlesAreRefusedWhereASignatureIsRequired installs an unsigned file, a directory and a file with a
+// TestUnsignedBundlesAreRejectedIfASignatureIsRequired installs an unsigned file, a directory and a file with a
 // truncated signature.
-func TestUnsignedBundlesAreRefusedWhereASignatureIsRequired(t *testing.T) {
+func TestUnsignedBundlesAreRejectedIfASignatureIsRequired(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	y.SetInstallPolicy(config.Install{RequireSignature: true})
 	file := bundleFile(t, "notes", modeNormal, nil)

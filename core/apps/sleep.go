@@ -12,7 +12,7 @@ import (
 
 // To clients, a sleeping app looks like a running one: its lists are kept, nothing is announced, and its restart count
 // and start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. This way, the
-// app is started once no matter how many calls wait, and never while its old processes are still ending.
+// app is started once no matter how many calls wait, and never while its old processes are still running.
 
 // quietCPU is how much processor time an app may use in total while it counts as idle.
 const quietCPU = 50 * time.Millisecond
@@ -83,13 +83,13 @@ func (a *app) awaitIdle(ctx context.Context, in instance.Instance) bool {
 		case <-changed:
 			limit, changed = a.idleLimit()
 			u.since = time.Now()
-		case answer := <-a.rest:
+		case reply := <-a.rest:
 			may := limit > 0 && u.mayRest()
-			if answer <- may; may {
+			if reply <- may; may {
 				return true
 			}
 		case <-tick:
-			if u.continues() {
+			if u.isInUse() {
 				u.since = time.Now()
 			} else if time.Since(u.since) >= limit {
 				return true
@@ -114,9 +114,9 @@ func (u *usage) begin() {
 	u.calls, u.cpu, u.own = u.app.used.Load(), now.CPUTime, now.Processes
 }
 
-// continues reports whether the instance was used since the last check, or cannot be put to sleep now. Activity that
+// isInUse reports whether the instance has been used since the last check, or cannot be put to sleep now. Activity that
 // cannot be measured counts as use.
-func (u *usage) continues() bool {
+func (u *usage) isInUse() bool {
 	a := u.app
 	if calls := a.used.Load(); calls != u.calls || a.isNeeded() {
 		u.calls = calls
@@ -150,7 +150,7 @@ func (a *app) isNeeded() bool {
 	return a.dialog.Slots().Used() > 0 || len(a.manager.subscriptions.OfApp(a.key)) > 0 || len(a.dialog.Instances()) > 0
 }
 
-// fallAsleep ends the instance. It returns false if a client needs the app after all. Calls wait from the first
+// fallAsleep shuts the instance down. It returns false if a client needs the app after all. Calls wait from the first
 // transition on; an earlier call holds a slot, so isNeeded sees it.
 func (a *app) fallAsleep(in instance.Instance) bool {
 	select { // drop an earlier wake-up
@@ -158,7 +158,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 	default:
 	}
 	a.transition(sameState, func(v *view) {
-		v.instance, v.asleep, v.stated, v.skilled = nil, true, in.Info().Instructions, servesSkills(in)
+		v.instance, v.asleep, v.instructions, v.servesSkills = nil, true, in.Info().Instructions, servesSkills(in)
 	})
 	if a.isNeeded() {
 		a.transition(sameState, func(v *view) { v.instance, v.asleep = in, false })
@@ -166,7 +166,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 	}
 	a.keepLists(in) // the idle limit may have been set by a reload, after the lists were read
 	if err := in.Shutdown(a.manager.o.Grace); err != nil {
-		a.log.Error("could not end the processes of an app that was put to sleep", "error", err)
+		a.log.Error("could not stop the processes of an app that was put to sleep", "error", err)
 	}
 	a.log.Debug("app was put to sleep")
 	return true

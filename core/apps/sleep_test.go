@@ -258,7 +258,7 @@ func TestOnlyACallThatWokeItsAppIsCheckedAgain(t *testing.T) {
 			t.Errorf("a call to the running app: %v", err)
 		}
 		pass(t, 2*idleLimit)
-		expect(t, "asleep: the refused call keeps no slot", asleep(t, y, "notes"), true)
+		expect(t, "asleep: the rejected call does not keep its slot", asleep(t, y, "notes"), true)
 	})
 }
 
@@ -271,7 +271,7 @@ func TestAToolThatChangedWhileItsAppSleptIsHeldBack(t *testing.T) {
 	testkit.Eventually(t, "it sleeps", func() bool { return asleep(t, y, "notes") })
 	m.set(func(m *memoryApp) { m.tools[0] = rugPulls()["description"](m.tools[0]) })
 	_, err := callTool(t, y, "notes", "read", "")
-	expect(t, "a call of the changed tool", core.CodeOf(err), core.CodeToolHeld)
+	expect(t, "a call to the changed tool", core.CodeOf(err), core.CodeToolHeld)
 	expect(t, "it is listed", slices.Contains(served(y), "read"), false)
 	// The caller may have looked up the tool before another call woke the app.
 	_, err = callTool(t, y, "notes", "read", "")
@@ -315,7 +315,7 @@ func TestCallsToManySleepyAppsNeverFail(t *testing.T) {
 	})
 }
 
-func TestTheProcessesOfASleepingAppHaveEnded(t *testing.T) {
+func TestTheProcessesOfASleepingAppHaveExited(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.Configured = idling(200*time.Millisecond, "notes") })
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	a, err := y.find(ws, "notes")

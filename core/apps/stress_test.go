@@ -30,7 +30,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	events := newMemoryEvents()
 	y := New(Options{
 		Home: t.TempDir(), Records: records, Events: events, RestartWait: 20 * time.Millisecond,
-		Policy: &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: 2 * time.Millisecond, RemoteMax: 4 * time.Millisecond},
+		Policy: &Policy{Delays: []time.Duration{0, time.Millisecond}, HealthyAfter: 2 * time.Millisecond, RemoteMax: 4 * time.Millisecond},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Error}),
 	})
 	y.start = m.launch
@@ -86,7 +86,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Each kill causes exactly one crashed and one recovered event, and each call in flight is answered within a second.
+// Each kill causes exactly one crashed and one recovered event, and each call in flight fails within a second.
 func TestManyKillsOfARealBundle(t *testing.T) {
 	kills := 20
 	if testing.Short() {
@@ -94,7 +94,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 	}
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, Healthy: time.Nanosecond}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Second}, HealthyAfter: time.Nanosecond}
 	})
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	var slowestError, slowestStart time.Duration
@@ -143,7 +143,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 		records = append(records, r)
 	}
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(records...), func(o *Options) {
-		o.Policy = &Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, 10 * time.Millisecond, 40 * time.Millisecond}, HealthyAfter: time.Minute}
 	})
 	open(t, y)
 	dead := make(chan error, 1)
@@ -151,7 +151,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 	var worst time.Duration
 	for reading := true; reading; {
 		before := time.Now()
-		expect(t, "apps in the answer", len(y.Health(ws)), apps)
+		expect(t, "apps in the result", len(y.Health(ws)), apps)
 		worst = max(worst, time.Since(before))
 		select {
 		case err := <-dead:

@@ -35,8 +35,8 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 	received := func() string {
 		select {
 		case x := <-heard:
-			slices.Sort(x.Without)
-			return fmt.Sprintf("%s apart=%t without=%v", x.Session, x.Apart, x.Without)
+			slices.Sort(x.Except)
+			return fmt.Sprintf("%s fromPool=%t except=%v", x.Session, x.FromPool, x.Except)
 		case <-time.After(time.Minute):
 			return "nothing"
 		}
@@ -52,20 +52,20 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 	ask(bob)
 	subscribe("bob") // after his has started
 	touch(t, y, alice, p)
-	expect(t, "an update of alice's instance", received(), "alice apart=true without=[]")
+	expect(t, "an update from alice's instance", received(), "alice fromPool=true except=[]")
 	touch(t, y, bob, p)
-	expect(t, "an update of bob's instance", received(), "bob apart=true without=[]")
+	expect(t, "an update from bob's instance", received(), "bob fromPool=true except=[]")
 	touch(t, y, nil, nil)
-	expect(t, "an update of the shared instance", received(), " apart=false without=[alice bob]")
+	expect(t, "an update from the shared instance", received(), " fromPool=false except=[alice bob]")
 	if err := y.Unsubscribe(t.Context(), ws, "notes", "bob", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	touch(t, y, bob, p)
 	touch(t, y, alice, p)
-	expect(t, "after bob's subscription ended", received(), "alice apart=true without=[]")
+	expect(t, "after bob's subscription ended", received(), "alice fromPool=true except=[]")
 	y.EndSession("alice")
 	touch(t, y, nil, nil)
-	expect(t, "when alice's instance is gone", received(), " apart=false without=[bob]")
+	expect(t, "when alice's instance is gone", received(), " fromPool=false except=[bob]")
 }
 
 func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
@@ -80,7 +80,7 @@ func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 		touch(t, y, stateless, nil)
 		select {
 		case x := <-heard:
-			if x.Session != "" || !x.Apart {
+			if x.Session != "" || !x.FromPool {
 				t.Errorf("received %+v", x)
 			}
 			return true
@@ -115,7 +115,7 @@ func TestStatelessClientsReceiveUpdatesFromTheInstancesThatServeTheirCalls(t *te
 		touchAfterAsking(t, y)
 		select {
 		case x := <-heard:
-			if x.Method != "notifications/resources/updated" || x.Session != "" || !x.Apart {
+			if x.Method != "notifications/resources/updated" || x.Session != "" || !x.FromPool {
 				t.Errorf("%s: received %+v", when, x)
 			}
 		case <-time.After(30 * time.Second):

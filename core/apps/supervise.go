@@ -24,11 +24,11 @@ import (
 
 // rereadPause is the minimum time between two readings of an app's lists. The first announcement is acted on
 // immediately. If an app announces changes all the time, for example after each reading, the interval doubles from
-// the stormAfter-th announcement in a row, up to rereadMost.
+// the stormAfter-th announcement in a row, up to maxRereadPause.
 const (
-	rereadPause = 100 * time.Millisecond
-	rereadMost  = time.Minute
-	stormAfter  = 8
+	rereadPause    = 100 * time.Millisecond
+	maxRereadPause = time.Minute
+	stormAfter     = 8
 )
 
 // callRetryPause is the minimum time between two attempts to reach a remote app that is being called.
@@ -36,7 +36,7 @@ const callRetryPause = time.Second
 
 // supervise keeps the app running until ctx ends (then the app is stopped) or its restart attempts are used up (then it
 // is dead). in is nil if the app has to be started first, or is asleep. The error says why the app's processes could
-// not be ended.
+// not be stopped.
 func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 	tries := attempts{Policy: *a.manager.o.Policy, Remote: a.now.Load().record.Remote != nil}
 	var failure *instance.Failure
@@ -55,7 +55,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 		}
 		if in != nil {
 			a.manager.o.Metrics.AppDeath(a.key.Name)
-			a.log.Warn("app exited by itself", "reason", failure.Error(), "up", up.String())
+			a.log.Warn("app exited on its own", "reason", failure.Error(), "up", up.String())
 		}
 		attempt, delay, ok := tries.Next(up)
 		a.transition(core.StateCrashed, func(v *view) { v.failure = failure })
@@ -148,7 +148,7 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 			v.record.Version = in.Info().Version
 		}
 	})
-	a.manager.crowd.look()
+	a.manager.crowd.checkSoon()
 	a.checkPinsIfDecided()
 	if a.unannounced {
 		a.unannounced = false
@@ -201,7 +201,7 @@ func (a *app) followLists(ctx context.Context, in instance.Instance, reread func
 				pause, row = rereadPause, 0
 			}
 			if row >= stormAfter {
-				pause = min(2*pause, rereadMost)
+				pause = min(2*pause, maxRereadPause)
 				if !warned {
 					warned = true
 					a.log.Warn("app keeps announcing list changes; reading them at growing intervals", "announcements", row)
@@ -224,7 +224,7 @@ func (a *app) configure(ctx context.Context, in instance.Instance) {
 	a.subscribeAgain(ctx, in, a.manager.subscriptions.OfApp(a.key))
 }
 
-// endInstance ends the app on request. It rejects new calls first and then ends the processes.
+// endInstance stops the app on request. It rejects new calls before it stops the processes.
 func (a *app) endInstance(in instance.Instance) error {
 	a.removeSessionLists()
 	a.transition(core.StateStopped, nil)
@@ -249,13 +249,13 @@ func (a *app) markDead(in instance.Instance, failure *instance.Failure) {
 	a.publish(core.EventBundleDead, core.BundleDead{Name: a.key.Name, Message: text})
 }
 
-// discardInstance ends what is left of a crashed app's process tree.
+// discardInstance stops what is left of a crashed app's process tree.
 func (a *app) discardInstance(in instance.Instance) {
 	if in == nil {
 		return
 	}
 	if err := in.Shutdown(0); err != nil {
-		a.log.Error("could not end the processes of a crashed app", "error", err)
+		a.log.Error("could not stop the processes of a crashed app", "error", err)
 	}
 }
 

@@ -114,7 +114,7 @@ func TestAKilledAppPublishesOneCrashAndOneRecovery(t *testing.T) {
 	})
 }
 
-func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *testing.T) {
+func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsOnThePolicysSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -138,7 +138,7 @@ func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *tes
 		}
 		dead, _ := events.all()[3].Data.(core.BundleDead)
 		if !strings.Contains(dead.Message, "3 restart attempts") || !strings.Contains(dead.Message, "status 7") {
-			t.Errorf("the message of bundle.dead mentions neither the attempts nor the reason: %q", dead.Message)
+			t.Errorf("the bundle.dead message should mention both the attempts and the reason: %q", dead.Message)
 		}
 		expect(t, "restart count", y.Health(ws)[0].RestartCount, 3)
 	})
@@ -202,14 +202,14 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "answer of stop", app.Status, core.StateStopped)
+		expect(t, "status returned by Stop", app.Status, core.StateStopped)
 		wait(t.Context(), time.Hour)
 		expect(t, "state", state(t, y, "notes"), core.StateStopped)
 		expect(t, "starts", len(m.started()), 2)
 		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.stopped")
 		r, _ := records.get(ws, "notes")
 		expect(t, "the recorded state", r.Running, false)
-		expect(t, "state of health", y.Health(ws)[0].Uptime, 0)
+		expect(t, "uptime of a stopped app", y.Health(ws)[0].Uptime, 0)
 	})
 }
 
@@ -228,7 +228,7 @@ func TestStartingADeadAppResetsItsAttempts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "answer of start", app.Status, core.StateRunning)
+		expect(t, "status returned by Start", app.Status, core.StateRunning)
 		m.set(func(m *memoryApp) { m.refuses = "again" })
 		m.kill()
 		wait(t.Context(), time.Minute)
@@ -306,14 +306,14 @@ func TestTheDefaultPolicyHasThreeAttempts(t *testing.T) {
 		for i, least := range []time.Duration{0, time.Second, 4 * time.Second} {
 			n, delay, ok := tries.Next(0)
 			if !ok || n != i+1 || delay < least || delay > least+least/10 {
-				t.Fatalf("attempt %d: got %d after %v (%v), want %v and a tenth at most", i+1, n, delay, ok, least)
+				t.Fatalf("attempt %d: got %d after %v (%v), want %v plus at most 10%%", i+1, n, delay, ok, least)
 			}
 		}
 		if _, _, ok := tries.Next(59 * time.Second); ok {
-			t.Fatal("a fourth attempt within the healthy time")
+			t.Fatal("a fourth attempt before the app counts as healthy")
 		}
 		if n, _, ok := tries.Next(time.Minute); !ok || n != 1 {
-			t.Fatal("the counter is not reset after the healthy time")
+			t.Fatal("the counter was not reset although the app counts as healthy")
 		}
 	}
 }
@@ -392,7 +392,7 @@ func TestAnAppThatConstantlyAnnouncesChangesIsReadAtGrowingIntervals(t *testing.
 			synctest.Wait()
 		}
 		if n := reads.Load(); n != 3 {
-			t.Errorf("after a quiet time, 3 changes were followed %d times within a second each", n)
+			t.Errorf("after a quiet period, 3 changes one second apart caused %d reads, want 3", n)
 		}
 		close(in.done)
 	})

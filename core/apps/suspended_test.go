@@ -72,7 +72,7 @@ func TestABundleOfAnOlderRevisionAsksAStatelessClientThroughAResult(t *testing.T
 		}
 		raw, err = answered(t.Context(), y, "alice", a, "red")
 		if err != nil || !strings.Contains(string(raw), `"text":"red `) {
-			t.Errorf("the answer is %s (%v)", raw, err)
+			t.Errorf("the result is %s (%v)", raw, err)
 		}
 		if _, err := answered(t.Context(), y, "alice", a, "blue"); !isCode(err, codeInvalidParams) {
 			t.Errorf("it was answered twice: %v", err)
@@ -150,7 +150,7 @@ func TestASuspendedCallIsResumedForItsOwnMethodAndTargetOnly(t *testing.T) {
 		a = firstQuestion(t, raw, err) // asked again
 	}
 	if raw, err = answered(t.Context(), y, "alice", a, "red"); err != nil || !strings.Contains(string(raw), `"text":"red `) {
-		t.Errorf("the answer is %s (%v)", raw, err)
+		t.Errorf("the result is %s (%v)", raw, err)
 	}
 }
 

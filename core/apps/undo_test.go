@@ -81,7 +81,7 @@ func TestAnUninstallCanBeUndoneForAMinute(t *testing.T) {
 			expect(t, "code for "+name, core.CodeOf(err), core.CodeNotFound)
 		}
 		left, _ := records.Uninstalled(t.Context())
-		expect(t, "records that are left", len(left), 0)
+		expect(t, "remaining records", len(left), 0)
 	})
 }
 
@@ -110,7 +110,7 @@ func TestInstallingAnotherAppUnderTheSameNameRulesOutTheUndo(t *testing.T) {
 		now, err := records.Installation(t.Context(), ws, "notes")
 		expect(t, "the other app is still installed", err == nil && now.ID != old.ID, true)
 		left, _ := records.Uninstalled(t.Context())
-		expect(t, "records that are left", len(left), 0)
+		expect(t, "remaining records", len(left), 0)
 	})
 }
 
@@ -143,7 +143,7 @@ func TestAnUndoAppliesToAllServers(t *testing.T) {
 		}
 		wait(t.Context(), UndoFor+time.Second)
 		left, _ := h.Uninstalled(t.Context())
-		expect(t, "records that are left", len(left), 0)
+		expect(t, "remaining records", len(left), 0)
 	})
 }
 

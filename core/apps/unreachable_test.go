@@ -62,7 +62,7 @@ func TestStartingAnUnavailableRemoteAppSaysWhyItFailed(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if waited := time.Since(before); waited > 3*time.Second {
-				t.Errorf("the start was answered after %v", waited)
+				t.Errorf("the start returned after %v", waited)
 			}
 			wait(t.Context(), 7*time.Second)
 		}
@@ -93,7 +93,7 @@ func TestAnUnavailableRemoteAppIsRetriedAtOnceWhenItIsCalled(t *testing.T) {
 		if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}}); err != nil {
 			t.Errorf("the call returned %v", err)
 		}
-		expect(t, "time until the call was answered", time.Since(before), 0)
+		expect(t, "time until the call returned", time.Since(before), 0)
 	})
 }
 

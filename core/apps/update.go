@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Update replaces an app with another version from the same source. It keeps the app's data and values, and whether the
-// app is running. If the new version does not start, the old one runs again.
+// Update replaces an app with another version from the same source. The app keeps its data and values, and remains
+// stopped if it was stopped. If the new version does not start, the old one is started again.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest for a source without versions; core.CodeCredentialsRequired if the new
 // version needs more values; core.CodePermissionsRequired if r decides about permissions but not about all that the new
@@ -135,7 +135,7 @@ func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) 
 		}
 		return o, core.Errorf(core.CodeBadRequest, "an app installed from a path has no other versions: replace its files and update without a version")
 	case core.SourceUpload:
-		return o, core.Errorf(core.CodeBadRequest, "an app installed from an uploaded file is updated with another file: upload its new version with replace, or use ropewalk app update %s --file FILE", r.Name)
+		return o, core.Errorf(core.CodeBadRequest, "to update an app that was installed from an uploaded file, upload its new version with replace, or use ropewalk app update %s --file FILE", r.Name)
 	default:
 		return o, core.Errorf(core.CodeBadRequest, "an app installed from a %s cannot be updated: install it again", r.Source.Kind)
 	}
@@ -190,7 +190,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)
-	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // tells clients that the update has ended
+	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // shows clients that the update is complete
 	return nil
 }
 

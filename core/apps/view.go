@@ -13,21 +13,21 @@ import (
 
 // view is the state of an app at one moment. It is immutable: each change creates a new view.
 type view struct {
-	record   core.Installation
-	kind     string   // see core.App.Type
-	ui       *core.UI // from the manifest, or else from the first tool with a view
-	named    bool     // ui comes from the manifest
-	state    core.State
-	awaited  bool              // it will start without a command: for the first time here, or with another record
-	instance instance.Instance // nil unless running and awake
-	asleep   bool              // it runs as far as clients can see, but has no process until it is needed
-	stated   string            // the instructions of the instance that was put to sleep
-	skilled  bool              // the instance that was put to sleep serves skills
-	offer    core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
-	since    time.Time         // when it last became running
-	restarts int
-	failure  *instance.Failure // why it crashed or is dead, or why the last start failed; otherwise nil
-	replaced chan struct{}     // closed when a new view has replaced this one
+	record         core.Installation
+	kind           string   // see core.App.Type
+	ui             *core.UI // from the manifest, or else from the first tool with a view
+	uiFromManifest bool
+	state          core.State
+	awaited        bool              // it is about to start without a command: it is new on this server, or is being replaced or restarted
+	instance       instance.Instance // nil unless running and awake
+	asleep         bool              // it runs as far as clients can see, but has no process until it is needed
+	instructions   string            // those of the instance that was put to sleep
+	servesSkills   bool              // whether the instance that was put to sleep serves skills
+	offer          core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart
+	since          time.Time         // when it last became running
+	restarts       int
+	failure        *instance.Failure // why it crashed or is dead, or why the last start failed; otherwise nil
+	replaced       chan struct{}     // closed when a new view has replaced this one
 }
 
 // newView returns the view of an app that is not running.
@@ -58,13 +58,13 @@ func (v *view) describe() {
 	if m, err := bundle.ParseManifest(v.record.Manifest); err == nil {
 		v.kind, v.ui = m.Type(), m.UI()
 	}
-	v.named = v.ui != nil
+	v.uiFromManifest = v.ui != nil
 }
 
-// setOffer sets new lists. If the manifest names no UI, the UI is taken from the first tool with a view.
+// setOffer sets new lists. If the manifest has no UI, the UI is taken from the first tool with a view.
 func (v *view) setOffer(lists core.Offer) {
 	v.offer = lists
-	if v.named {
+	if v.uiFromManifest {
 		return
 	}
 	v.ui = nil

@@ -115,13 +115,13 @@ func (w *wildApps) live(in, out *os.File) {
 			mu.Lock()
 			asked[`"q`+string(m.ID)+`"`] = answered
 			mu.Unlock()
-			running.Go(func() { wildAnswer(m, say, answered, dead) })
+			running.Go(func() { wildResponse(m, say, answered, dead) })
 		}
 	}
 }
 
-// wildAnswer does what a call says. Some notifications come before its result, and some after.
-func wildAnswer(m wildMessage, say func(format string, args ...any), answered, dead <-chan struct{}) {
+// wildResponse does what a call says. Some notifications come before its result, and some after.
+func wildResponse(m wildMessage, say func(format string, args ...any), answered, dead <-chan struct{}) {
 	tell := func(n int) {
 		if m.Params.Meta.ProgressToken != nil {
 			say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.Params.Meta.ProgressToken, n)
@@ -209,7 +209,7 @@ func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	t.Helper()
 	w.manager = New(Options{
 		Home: t.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), MaxCalls: 16,
-		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
+		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, HealthyAfter: time.Nanosecond},
 	})
 	w.manager.start = w.launch
 	open(t, w.manager)

@@ -33,7 +33,7 @@ func openArchive(path string, limits Limits) (a *archive, err error) {
 		return nil, err
 	}
 	if info.Size() > limits.Archive {
-		return nil, refused("it is %d bytes, more than %d", info.Size(), limits.Archive)
+		return nil, refused("it is %d bytes long; the limit is %d", info.Size(), limits.Archive)
 	}
 	r, size := zipPart(f, info.Size())
 	if err := countEntries(r, size, limits.Files); err != nil {

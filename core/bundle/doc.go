@@ -2,7 +2,7 @@
 //
 // It reads an MCPB manifest (0.1 to 0.4, and the older dxt_version), unpacks an .mcpb file without trusting it,
 // packs a bundle for another server, and checks the values an operator supplies (user_config and environment).
-// It turns all of that into one argument vector and one environment. It does not start anything, keep anything
+// It turns all of that into one argument vector and one environment. It does not start anything, store anything
 // or contact registries: apps and process do.
 //
 // It is a separate package because every byte it reads comes from an untrusted source. Nothing here goes

@@ -65,7 +65,7 @@ func checkEntry(f *zip.File) (entry, error) {
 	case !e.dir && !mode.IsRegular():
 		return e, refused("%q is neither a regular file nor a directory", f.Name)
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		return e, refused("%q is compressed in a way that is not supported (method %d)", f.Name, f.Method)
+		return e, refused("%q uses an unsupported compression method (%d)", f.Name, f.Method)
 	}
 	if mode&0o111 != 0 {
 		e.mode = 0o755
@@ -73,7 +73,7 @@ func checkEntry(f *zip.File) (entry, error) {
 	return e, nil
 }
 
-// badEntryName says why a name is rejected, or returns "".
+// badEntryName returns why a name is rejected; "" if it is not.
 func badEntryName(name string) string {
 	switch {
 	case name == "":

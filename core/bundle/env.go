@@ -14,8 +14,8 @@ const maxEnvValue = 120 << 10
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// loadsNothing reports whether a variable for an interpreter, for git or for colors affects only output and names.
-func loadsNothing(name string) bool {
+// isHarmless reports whether a variable for an interpreter, for git or for colors affects only output and names.
+func isHarmless(name string) bool {
 	switch strings.ToUpper(name) {
 	case "NODE_ENV", "RUST_LOG",
 		"PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONFAULTHANDLER",
@@ -30,7 +30,7 @@ func loadsNothing(name string) bool {
 // variable configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves the
 // directories that the server gives an app. It ignores case. It applies to declared variables as well.
 func deniedEnv(name string) bool {
-	if loadsNothing(name) {
+	if isHarmless(name) {
 		return false
 	}
 	upper := strings.ToUpper(name)
@@ -51,7 +51,7 @@ func deniedEnv(name string) bool {
 		strings.HasSuffix(upper, "_PROXY") || strings.HasSuffix(upper, "_CA_BUNDLE") || strings.HasSuffix(upper, "_PRELOAD")
 }
 
-// settingWords are the last words of variable names that hold a program's settings, such as API_KEY.
+// settingWords are the last words of variable names that contain a program's settings, such as API_KEY.
 const settingWords = " ACCESS ACCOUNT ACCOUNTS ADDRESS ADMIN API APP ARN AUTH BASE BATCH BRANCH BUCKET CATEGORY CHANNEL CITY CLIENT CLUSTER CODE COLLECTION COLOR COUNT " +
 	"COUNTRY CREDENTIAL CREDENTIALS CURRENCY CUSTOMER DATA DATABASE DATE DB DEBUG DEFAULT DIR DIRECTORIES DIRECTORY DISABLED DOMAIN DSN EMAIL ENABLE ENABLED ENDPOINT " +
 	"ENV ENVIRONMENT EXPIRY FILE FILES FILTER FOLDER FORMAT FROM GIVEN GREETING GROUP GROUPS HOST HOSTNAME HOSTS ID IDS INDEX INSTANCE INTERVAL JSON KEY KEYS LABEL LANG " +
@@ -82,7 +82,7 @@ func CheckEnv(env map[string]core.Secret, declared ...string) error {
 			return core.Errorf(core.CodeBadRequest, "env.%.100q is not a valid name for an environment variable: use letters, digits and _", name)
 		case deniedEnv(name):
 			return core.Errorf(core.CodeBadRequest, "env.%s may not be set: it changes how programs are found or loaded", name)
-		case !slices.Contains(declared, name) && !isSetting(name) && !loadsNothing(name):
+		case !slices.Contains(declared, name) && !isSetting(name) && !isHarmless(name):
 			return core.Errorf(core.CodeBadRequest, "env.%s is neither declared by the bundle nor named like a setting (API_KEY, BASE_URL): declare it in the manifest's env", name)
 		case strings.ContainsRune(value, 0):
 			return core.Errorf(core.CodeBadRequest, "env.%s must not contain a NUL byte", name)
@@ -107,7 +107,7 @@ func (m *Manifest) CheckValues(values map[string]core.Secret) error {
 		if fields[key] == "" {
 			continue
 		}
-		for _, v := range m.UserConfig[key].given(fields[key]) {
+		for _, v := range m.UserConfig[key].splitValue(fields[key]) {
 			if why := m.UserConfig[key].reject(v); why != "" {
 				return core.Errorf(core.CodeBadRequest, "env.%s (user_config) %s", key, why)
 			}

@@ -108,7 +108,7 @@ func TestTheHostEnvironmentIsNotPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := strings.Join(l.Env, " "); strings.Contains(text, "CANARY") {
-		t.Fatalf("the environment holds a variable of the host: %s", text)
+		t.Fatalf("the environment contains a variable of the host: %s", text)
 	}
 	if !slices.Equal(l.Args, []string{"$CANARY_1", "${CANARY_2}"}) {
 		t.Fatalf("arguments are %q: unknown variables stay as they are", l.Args)

@@ -192,12 +192,12 @@ func TestLimitsCountWhatIsWritten(t *testing.T) {
 		raw    []byte
 		ok     bool
 	}{
-		"within all limits":               {Limits{Files: 3, Total: 4000, Single: 1000, Archive: 1 << 20}, bundleOf(t, file, second), true},
-		"one entry too many":              {Limits{Files: 2}, bundleOf(t, file, second), false},
-		"one file too large":              {Limits{Single: 999}, bundleOf(t, file), false},
-		"all too large":                   {Limits{Total: 1999}, bundleOf(t, file, second), false},
-		"the archive too large":           {Limits{Archive: 100}, bundleOf(t, file), false},
-		"a file that lies about its size": {Limits{Single: 999}, bundleOf(t, liar), false},
+		"within all limits":        {Limits{Files: 3, Total: 4000, Single: 1000, Archive: 1 << 20}, bundleOf(t, file, second), true},
+		"one entry too many":       {Limits{Files: 2}, bundleOf(t, file, second), false},
+		"one file too large":       {Limits{Single: 999}, bundleOf(t, file), false},
+		"all too large":            {Limits{Total: 1999}, bundleOf(t, file, second), false},
+		"the archive too large":    {Limits{Archive: 100}, bundleOf(t, file), false},
+		"a file with a false size": {Limits{Single: 999}, bundleOf(t, liar), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Unpack(t.Context(), writeFile(t, c.raw), filepath.Join(t.TempDir(), "b"), c.limits)

@@ -15,14 +15,14 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// LaunchInput is everything besides the manifest that decides what is started.
+// LaunchInput is everything besides the manifest that determines what is started.
 type LaunchInput struct {
 	Dir    string                            // the bundle's directory, absolute; never written to
 	Home   string                            // the value of ${HOME}, and the parent of its directories
 	Data   string                            // the app's own writable directory
 	OS     string                            // a runtime.GOOS; "" means this system
 	Base   map[string]string                 // the environment every app gets
-	Values map[string]core.Secret            // as given at installation; see the package comment
+	Values map[string]core.Secret            // as provided at installation; see the package comment
 	Lookup func(name string) (string, error) // finds a program by its bare name; see Lookup
 }
 
@@ -84,7 +84,7 @@ func CredentialsRequired(missing []MissingValue) error {
 	for i, v := range missing {
 		names[i] = v.Name
 	}
-	return core.Errorf(core.CodeCredentialsRequired, "the bundle needs settings that were not given: %s", strings.Join(names, ", ")).
+	return core.Errorf(core.CodeCredentialsRequired, "the bundle needs settings that were not provided: %s", strings.Join(names, ", ")).
 		WithDetails(map[string]any{"missing": missing})
 }
 
@@ -96,7 +96,7 @@ func (m *Manifest) expander(in LaunchInput) (*expander, map[string]core.Secret, 
 		x.multi[key] = f.Multiple
 		x.fields[key] = nil
 		if value := supplied[key]; value != "" {
-			x.fields[key] = f.given(value)
+			x.fields[key] = f.splitValue(value)
 			continue
 		}
 		defaults, _ := f.defaults()
@@ -111,8 +111,8 @@ func (m *Manifest) expander(in LaunchInput) (*expander, map[string]core.Secret, 
 	return x, environ, nil
 }
 
-// command returns the manifest's command on one platform, before its variables are expanded. Without an
-// mcp_config it is the entry point, run by the server type's own runtime.
+// command returns the manifest's command on one platform, before its variables are expanded. If there is
+// no mcp_config, it is the entry point, run by the server type's own runtime.
 func (m *Manifest) command(goos string) CommandPart {
 	if m.Server.MCPConfig == nil {
 		return m.Server.fallback()

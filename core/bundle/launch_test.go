@@ -123,7 +123,7 @@ func TestFieldsWithSeveralValuesBecomeArguments(t *testing.T) {
 		"none of them":              {map[string]core.Secret{"dirs": `[]`}, []string{"--dirs", "in ", ""}},
 		"one that is not a list":    {map[string]core.Secret{"dirs": "/a b"}, []string{"--dirs", "/a b", "in /a b", ""}},
 		"a list for a single value": {map[string]core.Secret{"one": `["a"]`}, []string{"--dirs", "in ", `["a"]`}},
-		"a list of something else":  {map[string]core.Secret{"dirs": `[{"a":1}]`}, []string{"--dirs", `[{"a":1}]`, `in [{"a":1}]`, ""}},
+		"a list of objects":         {map[string]core.Secret{"dirs": `[{"a":1}]`}, []string{"--dirs", `[{"a":1}]`, `in [{"a":1}]`, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := parse(t, doc).Launch(input(t, c.values))
@@ -152,7 +152,7 @@ func TestRefusedLaunches(t *testing.T) {
 		doc  map[string]any
 		want string
 	}{
-		"on a platform that is not listed": {with(minimal(), "compatibility.platforms", []any{"darwin", "win32"}), "runs on darwin, win32, not on this server's linux"},
+		"on a platform that is not listed": {with(minimal(), "compatibility.platforms", []any{"darwin", "win32"}), "supports only darwin, win32, but this server runs linux"},
 		"without its runtime":              {server("node", map[string]any{"command": "bun"}), `"bun" is not on the server's search path`},
 		"with a field nobody declared":     {server("node", map[string]any{"command": "node", "args": []any{"x", "${user_config.k}"}}), "server.mcp_config.args[1] refers to ${user_config.k}"},
 		"with such a field in its env":     {server("node", map[string]any{"command": "node", "env": map[string]any{"K": "${user_config.k}"}}), "server.mcp_config.env.K refers to ${user_config.k}"},
@@ -208,9 +208,9 @@ func TestLookup(t *testing.T) {
 
 func TestCheckRuntime(t *testing.T) {
 	m := parse(t, with(minimal(), "compatibility.runtimes", map[string]any{"node": ">=18.0.0", "python": ">=3.99"}))
-	for said, ok := range map[string]bool{"v22.4.0\n": true, "v16.20.0": false, "18.0.0": true, "who knows": true, "": true} {
-		if err := m.CheckRuntime(said); ok != (err == nil) {
-			t.Errorf("%q: got %v", said, err)
+	for version, ok := range map[string]bool{"v22.4.0\n": true, "v16.20.0": false, "18.0.0": true, "who knows": true, "": true} {
+		if err := m.CheckRuntime(version); ok != (err == nil) {
+			t.Errorf("%q: got %v", version, err)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (m *Manifest) supports(goos string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("compatibility.platforms: %s %s runs on %s, not on this server's %s",
+	return fmt.Errorf("compatibility.platforms: %s %s supports only %s, but this server runs %s",
 		m.Name, m.Version, strings.Join(listed, ", "), platform)
 }
 
@@ -95,15 +95,15 @@ func (m *Manifest) Runtime() (name, versions string) {
 
 // CheckRuntime checks the version that a runtime reports, such as "v22.4.0" or "Python 3.12.1", against
 // compatibility.runtimes. A version that cannot be parsed passes.
-func (m *Manifest) CheckRuntime(said string) error {
+func (m *Manifest) CheckRuntime(reported string) error {
 	name, versions := m.Runtime()
-	words := strings.Fields(said)
+	words := strings.Fields(reported)
 	if name == "" || len(words) == 0 {
 		return nil
 	}
-	have, unread := semver.NewVersion(words[len(words)-1])
+	have, parseErr := semver.NewVersion(words[len(words)-1])
 	want, err := semver.NewConstraint(versions)
-	if unread != nil || err == nil && want.Check(have) {
+	if parseErr != nil || err == nil && want.Check(have) {
 		return nil //nolint:nilerr // a version that cannot be read passes
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // ManifestName is the file that makes a directory or an archive a bundle.
 const ManifestName = "manifest.json"
 
-// maxManifest bounds a manifest; the largest published ones are about 100 KiB.
+// maxManifest limits the size of a manifest; the largest published ones are about 100 KiB.
 const maxManifest = 4 << 20
 
 // Manifest is the part of an MCPB manifest that the server needs. Raw is the whole document, byte for byte,
@@ -53,7 +53,7 @@ const (
 	TypeUV     ServerType = "uv"
 )
 
-// Server says how to start a bundle's server. If MCPConfig is nil, its entry point is run.
+// Server describes how to start a bundle's server. If MCPConfig is nil, its entry point is run.
 type Server struct {
 	Type       ServerType `json:"type"`
 	EntryPoint string     `json:"entry_point"`
@@ -77,7 +77,7 @@ type CommandPart struct {
 	Env     map[string]string `json:"env"`
 }
 
-// Compatibility says where a bundle runs. An empty list of platforms means everywhere; a runtime's value is a
+// Compatibility describes where a bundle runs. An empty list of platforms means everywhere; a runtime's value is a
 // semver range.
 type Compatibility struct {
 	Platforms []string          `json:"platforms"`
@@ -153,7 +153,7 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// ReadDir reads the manifest in a bundle directory. The error is fs.ErrNotExist if there is none.
+// ReadDir reads the manifest in a bundle directory. The error wraps fs.ErrNotExist if there is none.
 func ReadDir(dir string) (*Manifest, error) {
 	f, err := openRegular(filepath.Join(dir, ManifestName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -66,17 +66,17 @@ func parse(t testing.TB, doc map[string]any) *Manifest {
 
 func TestAcceptedManifests(t *testing.T) {
 	for name, doc := range map[string]map[string]any{
-		"version 0.1":                               with(minimal(), "manifest_version", "0.1"),
-		"version 0.2":                               with(minimal(), "manifest_version", "0.2"),
-		"version 0.4":                               with(minimal(), "manifest_version", "0.4"),
-		"the older dxt_version":                     with(with(minimal(), "manifest_version", nil), "dxt_version", "0.1"),
-		"unknown keys":                              with(minimal(), "x-vendor", map[string]any{"a": 1}),
-		"a uv server without mcp_config":            with(minimal(), "server", map[string]any{"type": "uv", "entry_point": "src/server.py"}),
-		"a name without a scope":                    with(minimal(), "name", "hello"),
-		"a title with spaces as name":               with(minimal(), "name", "Hello World"),
-		"a version with build data":                 with(minimal(), "version", "1.0.0-rc.1+build_5"),
-		"a manifest's own PYTHONPATH":               with(minimal(), "server.mcp_config.env", map[string]any{"PYTHONPATH": "${__dirname}/lib"}),
-		"a variable that holds a user_config value": with(with(minimal(), "server.mcp_config.env", map[string]any{"KEY": "${user_config.k}"}), "user_config.k", map[string]any{"type": "string"}),
+		"version 0.1":                                  with(minimal(), "manifest_version", "0.1"),
+		"version 0.2":                                  with(minimal(), "manifest_version", "0.2"),
+		"version 0.4":                                  with(minimal(), "manifest_version", "0.4"),
+		"the older dxt_version":                        with(with(minimal(), "manifest_version", nil), "dxt_version", "0.1"),
+		"unknown keys":                                 with(minimal(), "x-vendor", map[string]any{"a": 1}),
+		"a uv server without mcp_config":               with(minimal(), "server", map[string]any{"type": "uv", "entry_point": "src/server.py"}),
+		"a name without a scope":                       with(minimal(), "name", "hello"),
+		"a title with spaces as name":                  with(minimal(), "name", "Hello World"),
+		"a version with build data":                    with(minimal(), "version", "1.0.0-rc.1+build_5"),
+		"a manifest's own PYTHONPATH":                  with(minimal(), "server.mcp_config.env", map[string]any{"PYTHONPATH": "${__dirname}/lib"}),
+		"a variable that contains a user_config value": with(with(minimal(), "server.mcp_config.env", map[string]any{"KEY": "${user_config.k}"}), "user_config.k", map[string]any{"type": "string"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := encode(t, doc)

@@ -80,11 +80,11 @@ func ServerName(bundleName string) (string, error) {
 	name := b.String()
 	switch {
 	case len(name) > maxServerName:
-		return "", badName(bundleName, fmt.Sprintf("gives a server name of more than %d characters: choose one with serverName", maxServerName))
+		return "", badName(bundleName, fmt.Sprintf("would result in a server name of more than %d characters; choose one with serverName", maxServerName))
 	case !letters || name == "":
-		return "", badName(bundleName, "does not give a server name: it needs a letter or a digit after its last /")
+		return "", badName(bundleName, "cannot be turned into a server name: it needs a letter or a digit after its last /")
 	case name == reservedServer:
-		return "", badName(bundleName, "gives the server name system, which is reserved for the server's own tools")
+		return "", badName(bundleName, `would result in the server name "system", which is reserved for the server's own tools`)
 	}
 	return name, nil
 }

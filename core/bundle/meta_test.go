@@ -20,8 +20,8 @@ func TestUIComesFromAnyVendorKey(t *testing.T) {
 			&core.UI{Name: "Hello", Icon: "icon.png", PrimaryView: core.PrimaryView{ResourceURI: "ui://hello/main"}}},
 		"keys without a view are skipped": {map[string]any{"a/first": map[string]any{"name": "no"}, "b/second": map[string]any{"name": "yes", "icon": "i", "primaryView": view}},
 			&core.UI{Name: "yes", Icon: "i", PrimaryView: core.PrimaryView{ResourceURI: "ui://hello/main"}}},
-		"an address that is not a ui://":  {map[string]any{"a/b": map[string]any{"primaryView": map[string]any{"resourceUri": "https://x/"}}}, nil},
-		"a key that holds something else": {map[string]any{"a/b": 7, "c/d": map[string]any{"primaryView": "x"}}, nil},
+		"an address that is not a ui://":     {map[string]any{"a/b": map[string]any{"primaryView": map[string]any{"resourceUri": "https://x/"}}}, nil},
+		"a key with a value of another type": {map[string]any{"a/b": 7, "c/d": map[string]any{"primaryView": "x"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := with(with(minimal(), "display_name", "Hello"), "icon", "icon.png")
@@ -72,7 +72,7 @@ func TestServerName(t *testing.T) {
 	}
 	for _, in := range []string{"", "@acme/", "@acme/..", "__", "system", "@acme/System", strings.Repeat("a", 129)} {
 		if got, err := ServerName(in); core.CodeOf(err) != core.CodeBadRequest {
-			t.Errorf("%q: got %q, %v, want it refused", in, got, err)
+			t.Errorf("%q: got %q, %v, want an error", in, got, err)
 		}
 	}
 }

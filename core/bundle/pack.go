@@ -88,7 +88,7 @@ func (p *packing) addFile(header *tar.Header, info fs.FileInfo) error {
 		header.Mode = 0o755
 	}
 	if p.total += header.Size; header.Size > p.limits.Single || p.total > p.limits.Total {
-		return refused("%q makes it larger than allowed: %d bytes in total, %d in one file", header.Name, p.limits.Total, p.limits.Single)
+		return refused("with %q, it exceeds the limits: %d bytes in total, and %d in one file", header.Name, p.limits.Total, p.limits.Single)
 	}
 	if err := p.out.WriteHeader(header); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *packing) addFile(header *tar.Header, info fs.FileInfo) error {
 	}
 	defer func() { _ = f.Close() }()
 	if n, err := io.Copy(p.out, cancellable{p.ctx, f}); err != nil || n != header.Size {
-		return fmt.Errorf("pack %q: it changed in the meantime: %w", header.Name, errors.Join(err, io.ErrUnexpectedEOF))
+		return fmt.Errorf("pack %q: it changed while it was being packed: %w", header.Name, errors.Join(err, io.ErrUnexpectedEOF))
 	}
 	return nil
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// planted creates a directory with files. Files in bin/ are executable. Contents that start with -> are targets
+// makeTree creates a directory with files. Files in bin/ are executable. Contents that start with -> are targets
 // of symbolic links.
-func planted(t *testing.T, files map[string]string) string {
+func makeTree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
@@ -49,7 +49,7 @@ func TestPackAndUnpackReturnTheSameFiles(t *testing.T) {
 		"manifest.json": "{}", "bin/run": "#!/bin/sh", "deep/er/a.txt": "a", "deep/er/empty": "",
 		"node_modules/.bin/run": "->../../bin/run", "README.md": "one", "readme.md": "two", "aux.js": "a device elsewhere",
 	}
-	dir := planted(t, files)
+	dir := makeTree(t, files)
 	if err := os.Mkdir(filepath.Join(dir, "nothing"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestPackAndUnpackReturnTheSameFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if other, err := Pack(t.Context(), dir, &again, Limits{}); err != nil || other != sum {
-		t.Errorf("packed again the sum is %s, %v, want %s", other, err, sum)
+		t.Errorf("packing again gives the sum %s (%v), want %s", other, err, sum)
 	}
 	dest := filepath.Join(t.TempDir(), "dest")
 	if err := UnpackPacked(t.Context(), &packed, sum, dest, Limits{}); err != nil {
@@ -77,7 +77,7 @@ func TestPackAndUnpackReturnTheSameFiles(t *testing.T) {
 			continue
 		}
 		if got, err := os.ReadFile(filepath.Join(dest, name)); string(got) != want {
-			t.Errorf("%s holds %q, %v, want %q", name, got, err, want)
+			t.Errorf("%s contains %q, %v, want %q", name, got, err, want)
 		}
 	}
 	for name, want := range map[string]os.FileMode{"bin/run": 0o755, "manifest.json": 0o644, "nothing": os.ModeDir | 0o755} {
@@ -91,7 +91,7 @@ func TestPackAndUnpackReturnTheSameFiles(t *testing.T) {
 }
 
 func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
-	pipe := planted(t, nil)
+	pipe := makeTree(t, nil)
 	if err := syscall.Mkfifo(filepath.Join(pipe, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +99,12 @@ func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
 		dir    string
 		limits Limits
 	}{
-		"a link out of it":        {dir: planted(t, map[string]string{"a/b": "->../../etc"})},
-		"an absolute link":        {dir: planted(t, map[string]string{"a": "->/etc/passwd"})},
-		"a pipe":                  {dir: pipe},
-		"too many files":          {dir: planted(t, map[string]string{"a": "", "b": ""}), limits: Limits{Files: 1}},
-		"a file that is too long": {dir: planted(t, map[string]string{"a": "12345"}), limits: Limits{Single: 4}},
-		"too much in total":       {dir: planted(t, map[string]string{"a": "123", "b": "12"}), limits: Limits{Total: 4}},
+		"a link out of it":         {dir: makeTree(t, map[string]string{"a/b": "->../../etc"})},
+		"an absolute link":         {dir: makeTree(t, map[string]string{"a": "->/etc/passwd"})},
+		"a pipe":                   {dir: pipe},
+		"too many files":           {dir: makeTree(t, map[string]string{"a": "", "b": ""}), limits: Limits{Files: 1}},
+		"a file that is too large": {dir: makeTree(t, map[string]string{"a": "12345"}), limits: Limits{Single: 4}},
+		"too much in total":        {dir: makeTree(t, map[string]string{"a": "123", "b": "12"}), limits: Limits{Total: 4}},
 	} {
 		if _, err := Pack(t.Context(), c.dir, io.Discard, c.limits); !errors.Is(err, ErrArchive) {
 			t.Errorf("%s: %v", name, err)
@@ -112,14 +112,14 @@ func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Pack(ctx, planted(t, map[string]string{"a": ""}), io.Discard, Limits{}); !errors.Is(err, context.Canceled) {
+	if _, err := Pack(ctx, makeTree(t, map[string]string{"a": ""}), io.Discard, Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled caller: %v", err)
 	}
 }
 
-func TestOtherFormatsAreNotUnpackedAndLeaveNothingBehind(t *testing.T) {
+func TestInvalidArchivesAreNotUnpackedAndLeaveNothingBehind(t *testing.T) {
 	var packed bytes.Buffer
-	sum, err := Pack(t.Context(), planted(t, map[string]string{"a": "12345"}), &packed, Limits{})
+	sum, err := Pack(t.Context(), makeTree(t, map[string]string{"a": "12345"}), &packed, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestOtherFormatsAreNotUnpackedAndLeaveNothingBehind(t *testing.T) {
 		}
 		parent := t.TempDir()
 		if err := UnpackPacked(t.Context(), bytes.NewReader(c.content), c.sum, filepath.Join(parent, "in", "dest"), c.limits); err == nil {
-			t.Errorf("%s: a missing parent is not an error", name)
+			t.Errorf("%s: unpacked although the parent directory is missing", name)
 		}
 		if err := UnpackPacked(t.Context(), bytes.NewReader(c.content), c.sum, filepath.Join(parent, "dest"), c.limits); err == nil {
 			t.Errorf("%s was unpacked", name)

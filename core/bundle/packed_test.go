@@ -42,7 +42,7 @@ func source(t *testing.T) string {
 	return dir
 }
 
-func TestABundleOfTheOfficialToolRuns(t *testing.T) {
+func TestABundlePackedByTheOfficialToolRuns(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain.mcpb")
 	mcpb(t, "pack", source(t), plain)
 	signed := filepath.Join(t.TempDir(), "signed.mcpb")

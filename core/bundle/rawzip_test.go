@@ -26,7 +26,7 @@ type rawEntry struct {
 	packed   []byte // compressed data, if it was already calculated
 }
 
-// rawZip writes a zip file by hand: the local headers and data, the central directory, and the end record.
+// rawZip writes a zip file byte by byte: the local headers and data, the central directory, and the end record.
 func rawZip(entries []rawEntry) []byte {
 	var out, dir bytes.Buffer
 	offsets := make([]int, len(entries))

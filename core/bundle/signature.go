@@ -19,8 +19,8 @@ import (
 // ErrSignature is wrapped by the error for every rejected signature.
 var ErrSignature = fmt.Errorf("%w: its signature is not valid", ErrArchive)
 
-// Signature is the valid signature of a bundle file. It says which key signed the file, and no more: Trusted
-// reports whether the signer's name can be believed.
+// Signature is the valid signature of a bundle file. It identifies the key that signed the file, and no more:
+// Trusted reports whether the signer's name can be believed.
 type Signature struct {
 	Signer      string // the common name of the certificate, or its whole subject
 	Fingerprint string // the SHA-256 of the certificate, in lower-case hex
@@ -35,12 +35,12 @@ func (s *Signature) Trusted(trusted *x509.CertPool) bool {
 	if trusted == nil {
 		return false
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	for _, c := range s.others {
-		between.AddCert(c)
+		intermediates.AddCert(c)
 	}
 	_, err := s.certificate.Verify(x509.VerifyOptions{
-		Roots: trusted, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+		Roots: trusted, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 	})
 	return err == nil
 }
@@ -152,21 +152,21 @@ func algorithmOf(c *x509.Certificate, named asn1.ObjectIdentifier) (x509.Signatu
 
 // checkDigest compares the digest in a signature with the content.
 func checkDigest(p *pkcs7.PKCS7, content io.Reader) error {
-	var stated []byte
-	if err := p.UnmarshalSignedAttribute(pkcs7.OIDAttributeMessageDigest, &stated); err != nil {
+	var expected []byte
+	if err := p.UnmarshalSignedAttribute(pkcs7.OIDAttributeMessageDigest, &expected); err != nil {
 		return err
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, content); err != nil {
 		return err
 	}
-	if !bytes.Equal(sum.Sum(nil), stated) {
+	if !bytes.Equal(sum.Sum(nil), expected) {
 		return errors.New("the file is not the one that was signed")
 	}
 	return nil
 }
 
-// algorithm names an algorithm without parameters.
+// algorithm is an ASN.1 AlgorithmIdentifier.
 type algorithm struct {
 	OID        asn1.ObjectIdentifier
 	Parameters asn1.RawValue `asn1:"optional"`

@@ -117,7 +117,7 @@ func TestOneFlippedByteOfASignedBundleIsRefused(t *testing.T) {
 		case err != nil && !errors.Is(err, ErrSignature):
 			t.Errorf("byte %d of %d: %v", i, len(raw), err)
 		case err == nil && s == nil:
-			t.Errorf("byte %d of %d: taken for a bundle without a signature", i, len(raw))
+			t.Errorf("byte %d of %d: mistaken for a bundle without a signature", i, len(raw))
 		case err == nil && s.Trusted(trusted):
 			t.Errorf("byte %d of %d: trusted", i, len(raw))
 		}

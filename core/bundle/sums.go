@@ -26,7 +26,7 @@ import (
 // owner's execute bit.
 type Sums map[string]string
 
-// How SumsOf reads: the number of files at once, and the size of a piece.
+// The number of files that SumsOf reads at once, and the size of the buffer for each.
 const (
 	maxSummers = 4
 	sumBuffer  = 64 << 10

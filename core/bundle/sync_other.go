@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// syncTree syncs every file below dir.
+// syncTree syncs every file in dir and its subdirectories.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

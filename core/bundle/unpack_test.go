@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// tree returns the mode and the relative path of everything below dir, separated by a space.
+// tree returns the mode and the relative path of everything in dir, separated by a space.
 func tree(t testing.TB, dir string) []string {
 	t.Helper()
 	var out []string
@@ -61,7 +61,7 @@ func TestUnpackWritesWhatWasPacked(t *testing.T) {
 		t.Fatalf("got %v, %v", m, err)
 	}
 	if left := tree(t, filepath.Dir(dest)); len(left) != len(want)+1 {
-		t.Fatalf("something else was left behind: %q", left)
+		t.Fatalf("other files were left behind: %q", left)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestUnpackIgnoresASignature(t *testing.T) {
 	for name, signed := range map[string][]byte{
 		"a plain one":                             sign(raw, strings.Repeat("\x30", 2000), false),
 		"one that the comment counts":             sign(raw, strings.Repeat("\x30", 2000), true),
-		"one that holds the marker itself":        sign(raw, "x"+signatureStart+"\x00\x00\x00\x00"+signatureEnd+"y", false),
+		"one that contains the marker itself":     sign(raw, "x"+signatureStart+"\x00\x00\x00\x00"+signatureEnd+"y", false),
 		"one that hides another zip":              sign(raw, fake, false),
 		"one that hides a zip behind the comment": sign(raw, fake, true),
 		"one longer than a zip's comment":         sign(raw, strings.Repeat("s", 80_000), false),

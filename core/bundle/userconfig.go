@@ -58,7 +58,7 @@ func (f Field) check(c *checker, at string) {
 	}
 }
 
-// defaults returns the values of the default as text, or none without a default.
+// defaults returns the values of the default as text, or none if there is no default.
 func (f Field) defaults() (values []string, ok bool) {
 	raw := strings.TrimSpace(string(f.Default))
 	if raw == "" || raw == "null" {
@@ -100,7 +100,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	return text, err == nil
 }
 
-// reject says why a value does not fit the field, or returns "". It never quotes the value.
+// reject returns why a value is not valid for the field; "" if it is valid. It never quotes the value.
 func (f Field) reject(value string) string {
 	switch f.Type {
 	case "number":
@@ -124,9 +124,9 @@ func (f Field) reject(value string) string {
 	return ""
 }
 
-// given splits a supplied value: for a field with several values, a JSON array is split into its elements;
+// splitValue splits a supplied value: for a field with several values, a JSON array is split into its elements;
 // everything else is one value.
-func (f Field) given(value core.Secret) []string {
+func (f Field) splitValue(value core.Secret) []string {
 	var list []json.RawMessage
 	if text := value.Reveal(); f.Multiple && json.Unmarshal([]byte(text), &list) == nil && list != nil {
 		if values, ok := scalars(list); ok {
@@ -137,7 +137,7 @@ func (f Field) given(value core.Secret) []string {
 }
 
 // Missing lists the required user_config fields, by key, that are supplied neither by values nor by a default.
-// The names of values are explained in the package comment; an empty value counts as not supplied.
+// The names of values are explained in the package comment; an empty value is treated as not supplied.
 func (m *Manifest) Missing(values map[string]core.Secret) []MissingValue {
 	supplied, _ := m.split(values)
 	var missing []MissingValue
@@ -226,7 +226,7 @@ func (m *Manifest) GrantedPaths(values map[string]core.Secret) []string {
 		if f.Type != "directory" && f.Type != "file" || fields[key] == "" {
 			continue
 		}
-		paths = append(paths, f.given(fields[key])...)
+		paths = append(paths, f.splitValue(fields[key])...)
 	}
 	return paths
 }

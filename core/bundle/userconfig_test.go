@@ -82,7 +82,7 @@ func TestCheckValuesChecksTypes(t *testing.T) {
 		"a number with a fraction":               {"limit", "5.5", true},
 		"a word in place of a number":            {"limit", "many", false},
 		"infinity":                               {"limit", "Inf", false},
-		"below the minimum":                      {"limit", "0", false},
+		"less than the minimum":                  {"limit", "0", false},
 		"above the maximum":                      {"limit", "11", false},
 		"above the maximum, in upper snake case": {"LIMIT", "11", false},
 		"true":                                   {"verbose", "true", true},

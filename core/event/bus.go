@@ -100,7 +100,7 @@ func (b *Bus) Recent(workspace, user string) []core.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dropOld(time.Now())
-	return b.recent.of(workspace, user)
+	return b.recent.forUser(workspace, user)
 }
 
 // Run publishes a heartbeat to every workspace every 30 seconds, and events from other servers, until ctx ends.

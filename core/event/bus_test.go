@@ -77,7 +77,7 @@ func TestClosingASubscriptionEndsItOnce(t *testing.T) {
 		t.Fatal("a closed subscription received an event")
 	}
 	if len(b.readers) != 0 {
-		t.Fatalf("the bus still holds %v", b.readers)
+		t.Fatalf("the bus still has %v", b.readers)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestReadersMaySubscribeAndCloseWhileOthersPublish(t *testing.T) {
 	}
 	wg.Wait()
 	if len(b.readers) != 0 {
-		t.Fatalf("the bus still holds %v", b.readers)
+		t.Fatalf("the bus still has %v", b.readers)
 	}
 }
 

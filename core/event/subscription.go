@@ -3,8 +3,8 @@ package event
 import "github.com/ropewalk/ropewalk/core"
 
 // Subscription is one user's subscription to the events of a workspace. C yields the events in the order in
-// which they were published. It is closed when the reader lagged too far behind, when Close was called, or when
-// the bus closed; events queued before that are still received.
+// which they were published. It is closed when the reader lags too far behind, when Close is called, or when
+// the bus is closed; events queued before that are still received.
 type Subscription struct {
 	C <-chan core.Event
 

@@ -73,7 +73,7 @@ func (f fakeAccounts) FinishDevice(_ context.Context, _ core.Caller, login strin
 	return core.Account{}, 0, core.Errorf(core.CodeForbidden, "this login is not in progress")
 }
 
-func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, string) (core.Caller, error), answer accounts.Answer) (core.Account, accounts.Start, error) {
+func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, string) (core.Caller, error), answer accounts.Response) (core.Account, accounts.Start, error) {
 	if answer.State != "state" || answer.Binding != "binding" {
 		return core.Account{}, accounts.Start{}, core.Errorf(core.CodeForbidden, "this login is not in progress")
 	}

@@ -89,7 +89,7 @@ func (e *Endpoint) resume(c *fiber.Ctx, s *session, number, seen int64) error {
 	if !s.Journal.Resume(number, seen, rest) {
 		return badRequest(codeServer, "Last-Event-ID refers to an event that is no longer available; send the request again").send(c)
 	}
-	err := e.o.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
+	err := e.o.Streams.Open(c, stream.Response, func(ctx context.Context, w *stream.Writer) {
 		defer s.Journal.Release(number, rest)
 		rest.CopyTo(ctx, w)
 	})

@@ -255,7 +255,7 @@ func TestAListeningStreamReceivesWhatItSubscribedTo(t *testing.T) {
 	}
 	for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed"} { // from an instance for clients without a session
 		for _, of := range []string{"a session", ""} {
-			r.fakeNamespace.app.Notify("", apps.Notification{Server: "demo", Session: of, Apart: true, Notification: rpc.Notification{Method: method}})
+			r.fakeNamespace.app.Notify("", apps.Notification{Server: "demo", Session: of, FromPool: true, Notification: rpc.Notification{Method: method}})
 		}
 	}
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {

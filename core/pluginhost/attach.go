@@ -41,9 +41,9 @@ type attachment struct {
 	closed chan struct{} // closed when the attachment has ended completely
 }
 
-// Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (nil) or the
-// process does (ErrDetached). An empty name means the only plugin of that kind. attached is called after the
-// process has accepted its settings and before the first call.
+// Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (the result
+// is nil) or the process exits (ErrDetached). An empty name means the only plugin of that kind. attached is called
+// after the process has accepted its settings and before the first call.
 func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket string, attached func(plugins.Info)) error {
 	var found []reporter
 	for _, s := range h.loaded() {
@@ -55,7 +55,7 @@ func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket strin
 	case len(found) == 0:
 		return fmt.Errorf("no %s plugin %q is loaded; `ropewalk plugin list` shows the loaded ones", kind, name)
 	case len(found) > 1 && name == "":
-		return fmt.Errorf("there are %d %s plugins; name one of them (see `ropewalk plugin list`)", len(found), kind)
+		return fmt.Errorf("there are %d %s plugins; specify one of them (see `ropewalk plugin list`)", len(found), kind)
 	}
 	return found[len(found)-1].attach(ctx, socket, attached) // during a reload, the last slot replaces the others
 }
@@ -103,7 +103,7 @@ func (s *slot[T]) attach(ctx context.Context, socket string, attached func(plugi
 	case <-a.stop:
 		return fmt.Errorf("%w: a reload replaced the plugin, or the server is shutting down", ErrDetached)
 	case <-a.ended:
-		return fmt.Errorf("%w: the attached process ended or closed its connection", ErrDetached)
+		return fmt.Errorf("%w: the attached process exited or closed its connection", ErrDetached)
 	}
 }
 
@@ -126,11 +126,11 @@ func (s *slot[T]) dialAttached(ctx context.Context, socket string) (_ *attachmen
 	a := &attachment{conn: conn, ended: make(chan struct{}), stop: make(chan struct{}), closed: make(chan struct{})}
 	a.end = sync.OnceFunc(func() { close(a.ended) })
 	if a.info, err = host.NewControl(conn).Info(ctx); err != nil {
-		return nil, fmt.Errorf("the process on %s does not answer Info: %w; it must serve without TLS, as it does without PLUGIN_CLIENT_CERT", socket, err)
+		return nil, fmt.Errorf("the process on %s does not respond to Info: %w; it must serve without TLS, as it does if PLUGIN_CLIENT_CERT is not set", socket, err)
 	}
 	switch {
 	case a.info.Kind != s.target.kind:
-		return nil, fmt.Errorf("the process on %s is a plugin of the kind %s, not %s", socket, a.info.Kind, s.target.kind)
+		return nil, fmt.Errorf("the process on %s is a plugin of kind %s, not %s", socket, a.info.Kind, s.target.kind)
 	case isExclusive(a.info) || s.has(plugins.CapabilityExclusive, func(T) bool { return false }):
 		return nil, fmt.Errorf("the plugin %q is exclusive: its backend allows one writer, which is the server's process", s.target.label)
 	}
@@ -167,7 +167,7 @@ func (s *slot[T]) detach(g *generation[T]) {
 	g.attached.end()
 	ctx, cancel = context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	// An error is expected: a process stopped at a breakpoint does not answer, and a process that has ended cannot.
+	// An error is expected: a process stopped at a breakpoint does not respond, and a process that has exited cannot.
 	_ = g.attached.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 	s.log.Info("plugin detached: calls go to the server's own process", "plugin", s.target.title())
 }
@@ -185,7 +185,7 @@ func (s *slot[T]) endAttachment() {
 	}
 }
 
-// withoutDeadline returns ctx without its deadline. It still ends when ctx is cancelled.
+// withoutDeadline returns ctx without its deadline. It is still cancelled when ctx is.
 func withoutDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	free, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -149,7 +149,7 @@ func TestAttachSaysWhyAProcessCannotBeAttached(t *testing.T) {
 	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", "/nowhere", never), "no sessionstore plugin", "plugin list")
 	s := openStore(t, h, config.Plugin{Adapter: "child"})
 	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "other", "/nowhere", never), `no sessionstore plugin "other"`)
-	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", "/nowhere", never), "/nowhere", "does not answer Info")
+	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", "/nowhere", never), "/nowhere", "does not respond to Info")
 	_, exclusive := startAlone(t, "sole")
 	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", exclusive, never), "exclusive", "one writer")
 	_, socket := startAlone(t, "child")

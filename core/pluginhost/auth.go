@@ -10,7 +10,7 @@ import (
 )
 
 // Auth is an auth adapter in its own process. It implements auth.Adapter and auth.Login. While the plugin is
-// unavailable every method returns plugins.ErrUnavailable, so it fails closed. Close it when it is no longer
+// unavailable, every method returns plugins.ErrUnavailable, so it fails closed. Close it when it is no longer
 // used.
 type Auth struct{ *slot[auth.Adapter] }
 
@@ -90,8 +90,8 @@ func (a Auth) VerifiesRequests() bool {
 	return declares[auth.RequestVerifier](a.slot, plugins.CapabilityVerifyRequest)
 }
 
-// Watch implements auth.Revoker. It ends with the process on which it was started. When that process is replaced, it is
-// not waited for, unlike calls.
+// Watch implements auth.Revoker. It ends with the process on which it was started. Unlike calls, it is not waited for
+// when that process is replaced.
 func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
 	g, err := a.acquire(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ type suspension struct {
 	resumed chan struct{} // closed when the slot resumes
 }
 
-// suspendOld suspends the slots of old whose backend is taken over by the plugin that info describes.
+// suspendOld suspends those slots in old whose backend is taken over by the plugin that info describes.
 func (s *slot[T]) suspendOld(ctx context.Context, info plugins.Info, old []*slot[T]) {
 	for _, other := range old {
 		exclusive := isExclusive(info) || other.has(plugins.CapabilityExclusive, func(T) bool { return false })
@@ -43,7 +43,7 @@ func (s *slot[T]) mayShareBackend(t target) bool {
 	return s.target.kind == plugins.KindSessionStore || s.target.label == t.label || s.target.name == t.name
 }
 
-// suspend lets pending calls finish and then ends the process; new calls wait. It returns false if the slot does not
+// suspend lets pending calls finish and then stops the process; new calls wait. It returns false if the slot does not
 // have its own process, is closed, or is already suspended.
 func (s *slot[T]) suspend(ctx context.Context) bool {
 	s.mu.Lock()
@@ -84,9 +84,9 @@ func (s *slot[T]) awaitResume() bool {
 	}
 }
 
-// succeed makes the slot answer the calls to the suspended slots that have the same place in the configuration. Calls
-// to the other suspended slots wait.
-func (s *slot[T]) succeed() {
+// takeOverCalls makes the slot answer the calls to the suspended slots that have the same place in the configuration.
+// Calls to the other suspended slots wait.
+func (s *slot[T]) takeOverCalls() {
 	for _, other := range s.replaced {
 		if s.target.kind == plugins.KindSessionStore || other.target.label == s.target.label {
 			other.setSuccessor(s)
@@ -94,9 +94,9 @@ func (s *slot[T]) succeed() {
 	}
 }
 
-// giveBack stops s from answering calls to the slots that were suspended for it. These calls wait until the slots
+// returnCalls stops s from answering calls to the slots that were suspended for it. These calls wait until the slots
 // resume.
-func (s *slot[T]) giveBack() {
+func (s *slot[T]) returnCalls() {
 	for _, other := range s.replaced {
 		other.mu.Lock()
 		closing := other.closing

@@ -28,7 +28,7 @@ func Executable(path string) (config.Plugin, error) {
 		return config.Plugin{}, err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return config.Plugin{}, fmt.Errorf("%s is a directory: name the executable in it, such as %s", path, filepath.Join(path, filepath.Base(path)))
+		return config.Plugin{}, fmt.Errorf("%s is a directory; specify the executable in it, such as %s", path, filepath.Join(path, filepath.Base(path)))
 	}
 	sum, err := HashFile(path)
 	if err != nil {
@@ -56,14 +56,14 @@ func adapterOf(path string) string {
 	return name
 }
 
-// Identity holds what a plugin reports about itself, and the negotiated protocol version.
+// Identity contains what a plugin reports about itself, and the negotiated protocol version.
 type Identity struct {
 	plugins.Info
 	ProtocolVersion int
 }
 
-// Identify starts a plugin, asks for its Info and ends it. It tries each of kinds until the plugin serves one.
-// Without kinds it tries all of them, starting with the one in the file name. The error is the *StartError for
+// Identify starts a plugin, requests its Info and stops it. It tries each of kinds until the plugin serves one.
+// If kinds is empty, it tries all of them, starting with the one in the file name. The error is the *StartError for
 // the first kind.
 func (h *Host) Identify(ctx context.Context, p config.Plugin, kinds ...plugins.Kind) (Identity, error) {
 	if len(kinds) == 0 {

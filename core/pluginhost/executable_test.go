@@ -63,5 +63,5 @@ func TestAnExecutableThatIsNotAPluginIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = newHost(t).Identify(t.Context(), p)
-	says(t, err, "/bin/false", "ended before it served", "does not serve any of [sessionstore auth registry audit]")
+	says(t, err, "/bin/false", "exited before it was ready", "does not serve any of [sessionstore auth registry audit]")
 }

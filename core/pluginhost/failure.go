@@ -55,31 +55,31 @@ func (t target) handshakeError(err error, run *runner) error {
 		return e
 	}
 	if strings.Contains(err.Error(), process.ErrTampered.Error()) {
-		e.Advice = "if the change is wanted, put the new sha256 into the configuration"
+		e.Advice = "if the change is intended, put the new sha256 into the configuration"
 		return e
 	}
-	said, _, _ := strings.Cut(err.Error(), "\n")
+	message, _, _ := strings.Cut(err.Error(), "\n")
 	switch {
-	case strings.Contains(said, "timeout while waiting"):
-		e.Reason = "it did not answer in time"
-		e.Advice = "a plugin must print its handshake line as soon as it is ready to serve (docs/plugins.md); if it needs more time to start, raise plugins.startTimeoutSeconds (--start-timeout of a command)"
-	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
-		e.Reason, e.maybeOtherKind = fmt.Sprintf("it ended before it served (%s)", run.exitReason()), true
-		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see its output", t.kind)
-	case strings.Contains(said, "Unrecognized remote plugin message"):
-		e.Reason = fmt.Sprintf("its first output is not the handshake line (%s)", strings.TrimPrefix(said, "Unrecognized remote plugin message: "))
-		e.Advice = "standard output belongs to the handshake: log to standard error"
-	case strings.Contains(said, "core API version"), strings.Contains(said, "core protocol version"):
+	case strings.Contains(message, "timeout while waiting"):
+		e.Reason = "it did not respond in time"
+		e.Advice = "a plugin must print its handshake line as soon as it is ready to serve (docs/plugins.md); if it needs more time to start, raise plugins.startTimeoutSeconds (or the command's --start-timeout)"
+	case strings.Contains(message, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
+		e.Reason, e.maybeOtherKind = fmt.Sprintf("it exited before it was ready (%s)", run.exitReason()), true
+		e.Advice = fmt.Sprintf("check that it is a plugin of kind %s, and run it by hand to see its output", t.kind)
+	case strings.Contains(message, "Unrecognized remote plugin message"):
+		e.Reason = fmt.Sprintf("its first output is not the handshake line (%s)", strings.TrimPrefix(message, "Unrecognized remote plugin message: "))
+		e.Advice = "standard output is reserved for the handshake; log to standard error"
+	case strings.Contains(message, "core API version"), strings.Contains(message, "core protocol version"):
 		e.Reason, e.Advice = "its handshake line does not begin with 1, the version of the handshake", "print the line described in docs/plugins.md, with its six fields"
-	case strings.Contains(said, "address type"):
+	case strings.Contains(message, "address type"):
 		e.Reason, e.Advice = "the network in its handshake line is unknown", "the third field of the line must be unix or tcp"
-	case strings.Contains(said, "parsing server cert"):
+	case strings.Contains(message, "parsing server cert"):
 		e.Reason = "the certificate in its handshake line cannot be read"
 		e.Advice = "the sixth field of the line must be its certificate: DER, in base64 without padding"
-	case strings.Contains(strings.ToLower(said), "incompatible api version"):
+	case strings.Contains(strings.ToLower(message), "incompatible api version"):
 		e.Reason = "it supports no protocol version that this server supports"
 		e.Advice = "rebuild it with this server's SDK"
-	case strings.Contains(said, "unsupported plugin protocol"):
+	case strings.Contains(message, "unsupported plugin protocol"):
 		e.Reason, e.Advice = "it does not speak gRPC", "the fifth field of its handshake line must be grpc"
 	}
 	return e

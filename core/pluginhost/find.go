@@ -34,12 +34,12 @@ type target struct {
 
 var adapterName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// find resolves an adapter: an explicit path with its sha256 wins, then a built-in of that name, then
+// find resolves an adapter: an explicit path with its sha256 takes precedence, then a built-in of that name, then
 // <home>/plugins/<kind>-<name>. PATH is never searched.
 func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	t := target{kind: kind, name: p.Adapter, label: cmp.Or(p.Name, p.Adapter), config: p}
 	if !adapterName.MatchString(p.Adapter) {
-		return t, &StartError{Kind: kind, Name: p.Adapter, Reason: "is not an adapter name", Advice: "names consist of a-z, 0-9 and -"}
+		return t, &StartError{Kind: kind, Name: p.Adapter, Reason: "this is not a valid adapter name", Advice: "names consist of a-z, 0-9 and -"}
 	}
 	if p.Path != "" {
 		t.path, t.sha256 = p.Path, p.SHA256
@@ -73,7 +73,7 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	}
 	if h.opts.RequireSignature && !slices.Contains(h.opts.TrustedKeys, record.Signer) {
 		return t, t.failed("it is not signed with a key from plugins.trustedKeys, and plugins.requireSignature is set",
-			"install it with `ropewalk plugin install`, or give its path and sha256 in the configuration")
+			"install it with `ropewalk plugin install`, or specify its path and sha256 in the configuration")
 	}
 	t.sha256, t.pinned = sum, true
 	return t, nil

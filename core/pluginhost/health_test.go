@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAPluginCountsAsHungWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) {
+func TestAPluginIsHungIfItMissesTwoChecksAndFinishesNoCall(t *testing.T) {
 	silent, notServing := context.DeadlineExceeded, fmt.Errorf("%w: it reports NOT_SERVING", errNotServing)
 	type check struct {
 		err            error
@@ -29,7 +29,7 @@ func TestAPluginCountsAsHungWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			var h health
 			for i, c := range checks {
-				if got := h.hangs(c.err, c.answered, func() bool { return c.busy }); got != c.want {
+				if got := h.isHung(c.err, c.answered, func() bool { return c.busy }); got != c.want {
 					t.Errorf("after check %d it counts as hung: %v", i+1, got)
 				}
 			}

@@ -30,16 +30,16 @@ type Options struct {
 	RequireSignature bool
 	TrustedKeys      []string // minisign public keys
 
-	StartTimeout time.Duration // from launch to the first answer; default 10 s
+	StartTimeout time.Duration // from launch to the first response; default 10 s
 	CallTimeout  time.Duration // the longest a call may take; default 10 s
 	ReplaceWait  time.Duration // how long a call waits for a new generation; default 10 s
 	PingEvery    time.Duration // how often a plugin's health is checked; default 2 s
 
 	Metrics Metrics // may be nil
 
-	// Heard receives everything plugins write to standard error and standard output, as they write it, secrets
+	// Output receives everything plugins write to standard error and standard output, as they write it, secrets
 	// included. A server leaves it nil, and keeps only what goes to the log.
-	Heard io.Writer
+	Output io.Writer
 }
 
 // Metrics records measurements of plugins.
@@ -56,7 +56,7 @@ type Builtins map[plugins.Kind]map[string]func() plugins.Plugin
 // sessions do not need a second process.
 const InProcess = "memory"
 
-// Host starts plugins and keeps them alive. It is safe for concurrent use.
+// Host starts plugins and keeps them running. It is safe for concurrent use.
 type Host struct {
 	opts Options
 	log  hclog.Logger
@@ -107,7 +107,7 @@ type Status struct {
 	LastErr  string       `json:"lastError,omitempty"`       // why the last generation ended or did not start, or else why the plugin is degraded
 	Protocol int          `json:"protocolVersion,omitempty"` // the negotiated one; 0 in process
 	SHA256   string       `json:"sha256,omitempty"`          // the executable's SHA-256; "" for a built-in
-	Degraded bool         `json:"degraded"`                  // the plugin answers, but most of its recent calls failed or were slow
+	Degraded bool         `json:"degraded"`                  // the plugin responds, but most of its recent calls failed or were slow
 	Calls    uint64       `json:"calls"`                     // total number of calls
 	Failures uint64       `json:"errors"`                    // how many of those returned ErrUnavailable
 	P50      float64      `json:"p50Seconds"`                // the median of the recent calls
@@ -139,7 +139,7 @@ func (h *Host) loaded() []reporter {
 	return slices.Clone(h.slots)
 }
 
-// Check starts an adapter, has it check its settings and ends it, without changing anything. The error is a
+// Check starts an adapter, has it check its settings and stops it, without changing anything. The error is a
 // *plugins.ConfigError for invalid settings, and plugins.ErrUnimplemented if the adapter can only check settings by
 // applying them.
 func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) error {

@@ -130,7 +130,7 @@ func (p *picky) Configure(_ context.Context, c plugins.Config) error {
 	}{})
 }
 
-// holder declares the struct that holds its settings. Its errors name the server's version.
+// holder declares the struct for its settings. Its errors name the server's version.
 type holder struct{ picky }
 
 func (*holder) NewSettings() any {
@@ -162,7 +162,7 @@ func reflected(c plugins.Config) error {
 	return problems
 }
 
-// revoking is an auth adapter that revokes the subject named by its process id.
+// revoking is an auth adapter that revokes the subject that has its process ID as name.
 type revoking struct{ yes }
 
 func (revoking) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
@@ -304,8 +304,8 @@ func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 		says []string
 	}{
 		"a plugin that prints junk":                 {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
-		"a plugin that never answers":               {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
-		"a plugin that exits at once":               {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
+		"a plugin that never answers":               {script("silent", "sleep 60"), []string{"did not respond in time", "plugins.startTimeout"}},
+		"a plugin that exits at once":               {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"exited before it was ready", "status 3", "no libfoo here"}},
 		"a plugin with an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
 		"a plugin that does not speak gRPC":         {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
 		"a plugin that logs in another format": {
@@ -313,7 +313,7 @@ func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 		},
 		"a file that is not executable": {notExecutable, []string{"executable"}},
 		"a missing plugin":              {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, hanging, holder, memory, mirror, picky, sole"}},
-		"a name that points elsewhere":  {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
+		"a name that points elsewhere":  {config.Plugin{Adapter: "../../bin/sh"}, []string{"not a valid adapter name"}},
 		"a missing path":                {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {
 			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of the kind sessionstore", "of the kind auth"},
@@ -371,8 +371,8 @@ func TestAPluginIsGivenTheVersionOfTheServer(t *testing.T) {
 func TestAPluginThatFailsInConfigureSaysHow(t *testing.T) {
 	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 15 * time.Second }) // also for the start of the process
 	for settings, want := range map[string][]string{
-		`{"url": "crash"}`: {"crashed in Configure (exited with status 3)"},
-		`{"url": "wait"}`:  {"did not take its settings within 15s", "plugins.startTimeoutSeconds"},
+		`{"url": "crash"}`: {"crashed during Configure (exited with status 3)"},
+		`{"url": "wait"}`:  {"did not accept its settings within 15s", "plugins.startTimeoutSeconds"},
 		`{}`:               {"its backend cannot be reached"},
 	} {
 		_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "holder", Settings: config.NewSettings([]byte(settings))})
@@ -387,7 +387,7 @@ func TestADeadPluginsErrorHasItsLastLinesWithoutSecrets(t *testing.T) {
 		t.Error("a call that crashes every process succeeds")
 	}
 	text := h.Status()[0].LastErr
-	says(t, errors.New(text), "its process exited: exited with status 3; it wrote last: ", "line 10 of [redacted];", "line 29 of [redacted];")
+	says(t, errors.New(text), "its process exited: exited with status 3; its last output: ", "line 10 of [redacted];", "line 29 of [redacted];")
 	if strings.Contains(text, "hunter22") || strings.Contains(text, "line 9 of") {
 		t.Errorf("it says %s", text)
 	}

@@ -40,7 +40,7 @@ func hostEnv() []string {
 	return []string{"PATH", "TMPDIR", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 }
 
-// launch starts a plugin and asks for its Info. If it fails, no process is left behind.
+// launch starts a plugin and requests its Info. If it fails, no process is left behind.
 func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	log := h.log.Named(string(t.kind) + "." + t.name)
 	mtls, certificate, err := mutualTLS()
@@ -50,7 +50,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	command := h.command(t)
 	command.Env = append(command.Env, clientCert+"="+certificate)
 	inst := &instance{run: newRunner(t.name, command, secretsOf(t.config.Settings.JSON()), h.opts.Limits), since: time.Now()}
-	inst.run.stderr.heard = h.opts.Heard
+	inst.run.stderr.copyTo = h.opts.Output
 	versions := map[int]goplugin.PluginSet{}
 	for version := 1; version <= newestProtocol; version++ {
 		versions[version] = goplugin.PluginSet{string(t.kind): connector{}}
@@ -81,21 +81,21 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
 	if inst.info, err = host.NewControl(inst.conn).Info(ctx); err != nil {
-		return nil, t.failed(fmt.Sprintf("it does not answer Info: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT requires; see docs/plugins.md")
+		return nil, t.failed(fmt.Sprintf("it does not respond to Info: %v", err), "it must serve ropewalk.plugin.v1.PluginService with TLS as PLUGIN_CLIENT_CERT requires; see docs/plugins.md")
 	}
 	if inst.info.Kind != t.kind {
-		other := t.failed(fmt.Sprintf("it is a plugin of the kind %s", inst.info.Kind), fmt.Sprintf("configure it where a %s belongs", inst.info.Kind))
+		other := t.failed(fmt.Sprintf("it is a plugin of kind %s", inst.info.Kind), fmt.Sprintf("configure it in the section for %s plugins", inst.info.Kind))
 		other.maybeOtherKind = true
 		return nil, other
 	}
 	if err = inst.ping(ctx); err != nil {
-		return nil, t.failed(fmt.Sprintf("its health service does not answer SERVING for the service plugin: %v", err), "it must serve grpc.health.v1.Health; see docs/plugins.md")
+		return nil, t.failed(fmt.Sprintf("its health service does not report SERVING for the service plugin: %v", err), "it must serve grpc.health.v1.Health; see docs/plugins.md")
 	}
 	log.Debug("plugin started", "version", inst.info.Version, "protocol", inst.protocol, "pid", inst.run.ID(), "capabilities", inst.info.Capabilities)
 	return inst, nil
 }
 
-// quietLogger logs all of go-plugin's own messages at debug. They are about processes that exited or did not end. The
+// quietLogger logs all of go-plugin's own messages at debug. They are about processes that exited or did not exit. The
 // start error or the supervisor reports the same events, with the reason. A plugin's own log messages use Named and
 // keep their level.
 type quietLogger struct{ hclog.Logger }
@@ -131,33 +131,33 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.StartTimeout)
 	defer cancel()
 	err := secretsOf(settings.JSON).redactError(host.NewControl(i.conn).Configure(ctx, settings))
-	if _, wrong := errors.AsType[*plugins.ConfigError](err); err == nil || wrong {
+	if _, invalid := errors.AsType[*plugins.ConfigError](err); err == nil || invalid {
 		return err
 	}
 	switch {
 	case errors.Is(err, host.ErrDisconnected):
 		return i.crashedInConfigure(ctx, t)
 	case errors.Is(err, context.DeadlineExceeded):
-		return t.failed(fmt.Sprintf("it did not take its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds (--start-timeout of a command), or find out what its Configure is waiting for")
+		return t.failed(fmt.Sprintf("it did not accept its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds (or the command's --start-timeout), or find out what its Configure is waiting for")
 	case errors.Is(err, plugins.ErrUnavailable):
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it is running")
 	}
-	e := t.failed(fmt.Sprintf("it fails in Configure: %v", err), "this is a bug in the plugin")
+	e := t.failed(fmt.Sprintf("Configure failed: %v", err), "this is a bug in the plugin")
 	e.Stderr = i.run.stderr.String()
 	return e
 }
 
-// crashedInConfigure describes a process that ended during Configure.
+// crashedInConfigure describes a process that exited during Configure.
 func (i *instance) crashedInConfigure(ctx context.Context, t target) error {
 	soon, cancel := context.WithTimeout(ctx, exitDelay)
 	defer cancel()
 	select {
 	case <-i.done():
 	case <-soon.Done():
-		return t.failed("its connection broke in Configure", "")
+		return t.failed("its connection broke during Configure", "")
 	}
 	i.run.stderr.wait()
-	e := t.failed(fmt.Sprintf("it crashed in Configure (%s)", i.run.exitReason()), "")
+	e := t.failed(fmt.Sprintf("it crashed during Configure (%s)", i.run.exitReason()), "")
 	e.Stderr = i.run.stderr.String()
 	return e
 }
@@ -185,12 +185,12 @@ var errNotServing = errors.New("the plugin is not serving")
 
 // ping calls the plugin's health service.
 func (i *instance) ping(ctx context.Context) error {
-	answer, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
+	response, err := grpc_health_v1.NewHealthClient(i.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: goplugin.GRPCServiceName})
 	if err != nil {
 		return err
 	}
-	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("%w: it reports %s", errNotServing, answer.GetStatus())
+	if response.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("%w: it reports %s", errNotServing, response.GetStatus())
 	}
 	return nil
 }
@@ -199,24 +199,24 @@ func (i *instance) ping(ctx context.Context) error {
 func (i *instance) deathReason() error {
 	i.run.stderr.wait()
 	if wrote := i.run.stderr.String(); wrote != "" {
-		return fmt.Errorf("its process exited: %s; it wrote last: %s", i.run.exitReason(), wrote)
+		return fmt.Errorf("its process exited: %s; its last output: %s", i.run.exitReason(), wrote)
 	}
 	return fmt.Errorf("its process exited: %s", i.run.exitReason())
 }
 
-// done returns a channel that is closed when the process and all its descendants have ended.
+// done returns a channel that is closed when the process and all its descendants have exited.
 func (i *instance) done() <-chan struct{} { return i.run.process().Done() }
 
-// kill asks the plugin to exit, then kills it. It returns when the whole process tree has ended.
+// kill asks the plugin to exit, then kills it. It returns when the whole process tree has exited.
 func (i *instance) kill() {
 	i.client.Kill()
-	if i.run.stderr.heard != nil {
+	if i.run.stderr.copyTo != nil {
 		i.run.stderr.wait()
 	}
 }
 
-// endedByItself reports whether a plugin exited after it was asked to.
-func (i *instance) endedByItself() bool {
+// exitedOnRequest reports whether a plugin exited after it was asked to.
+func (i *instance) exitedOnRequest() bool {
 	exit, failed := errors.AsType[*process.ExitError](i.run.process().Err())
 	return !failed || exit.Signal != syscall.SIGKILL.String()
 }

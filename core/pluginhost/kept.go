@@ -93,7 +93,7 @@ func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
 	if kept == "" {
 		return ""
 	}
-	return fmt.Sprintf("the file %s was replaced: its sha256 is %s, and not %s. The server starts %s, its copy of the accepted file; "+
+	return fmt.Sprintf("the file %s was replaced: its sha256 is %s, not %s. The server starts %s, its copy of the accepted file; "+
 		"put the file back, or set sha256 to the new file's and run `ropewalk reload`", t.path, now, t.sha256, kept)
 }
 
@@ -151,8 +151,8 @@ func (l LockFile) RemoveCopies(name string) error {
 	return err
 }
 
-// removeUnused removes the kept files of a plugin that no open plugin runs from. The last file in use stays when the
-// server ends.
+// removeUnused removes the kept files of a plugin that no open plugin runs from. The last file in use is kept when the
+// server stops.
 func (h *Host) removeUnused(t target) {
 	kept, err := keptFiles(h.lockFile().Dir(), fmt.Sprintf("%s-%s", t.kind, t.name))
 	if err != nil {

@@ -47,21 +47,21 @@ func (s *slot[T]) newClient(conn *grpc.ClientConn, version int) (client T, err e
 }
 
 // ask returns the result of a call that is made through do: slot.call or slot.once.
-func ask[T, A any](ctx context.Context, do func(context.Context, func(context.Context, T) error) error, call func(context.Context, T) (A, error)) (answer A, err error) {
+func ask[T, A any](ctx context.Context, do func(context.Context, func(context.Context, T) error) error, call func(context.Context, T) (A, error)) (result A, err error) {
 	err = do(ctx, func(ctx context.Context, plugin T) (err error) {
-		answer, err = call(ctx, plugin)
+		result, err = call(ctx, plugin)
 		return err
 	})
-	return answer, err
+	return result, err
 }
 
-// capable makes a call that requires the plugin's capability C. Without it the result is
-// plugins.ErrUnimplemented.
+// capable makes a call that requires the plugin's capability C. If the plugin does not have it, the
+// result is plugins.ErrUnimplemented.
 func capable[C, T, A any](call func(context.Context, C) (A, error)) func(context.Context, T) (A, error) {
-	return func(ctx context.Context, plugin T) (answer A, err error) {
+	return func(ctx context.Context, plugin T) (result A, err error) {
 		with, ok := any(plugin).(C)
 		if !ok {
-			return answer, plugins.ErrUnimplemented
+			return result, plugins.ErrUnimplemented
 		}
 		return call(ctx, with)
 	}

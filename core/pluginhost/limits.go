@@ -16,8 +16,8 @@ import (
 // measureEvery is how often a plugin's resource usage is measured.
 const measureEvery = 250 * time.Millisecond
 
-// watchLimits ends the plugin if it exceeds a limit, and records which limit that was. It returns once the plugin has
-// ended.
+// watchLimits stops the plugin if it exceeds a limit, and records which limit that was. It returns once the plugin has
+// exited.
 func (r *runner) watchLimits(l config.PluginLimits) {
 	if l.Memory == 0 && l.OpenFiles == 0 && l.Processes == 0 {
 		return
@@ -60,7 +60,7 @@ func exceeded(l config.PluginLimits, u treeUse) string {
 	return ""
 }
 
-// measureTree measures the total usage of a process and its descendants. Without /proc it returns zeros.
+// measureTree measures the total usage of a process and its descendants. If there is no /proc, it returns zeros.
 func measureTree(pid int) (total treeUse) {
 	for waiting := []int{pid}; len(waiting) > 0; {
 		pid := waiting[0]

@@ -44,14 +44,14 @@ func exhaust(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
+func TestAPluginThatExceedsALimitIsStoppedAndTheErrorNamesTheLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("resource usage is measured only on Linux")
 	}
 	for what, says := range map[string][]string{
-		"memory":    {"ended because it used ", "; the limit is 288 MiB (plugins.limits.memoryMiB)"},
-		"files":     {"ended because it had ", "file descriptors open; the limit is 200 (plugins.limits.openFiles)"},
-		"processes": {"ended because it had ", "processes; the limit is 4 (plugins.limits.processes)"},
+		"memory":    {"stopped because it used ", "; the limit is 288 MiB (plugins.limits.memoryMiB)"},
+		"files":     {"stopped because it had ", "file descriptors open; the limit is 200 (plugins.limits.openFiles)"},
+		"processes": {"stopped because it had ", "processes; the limit is 4 (plugins.limits.processes)"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := newHost(t, func(o *pluginhost.Options) {
@@ -67,7 +67,7 @@ func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 			}
 			says := append(says, "its process exited: ")
 			testkit.Eventually(t, "the exit is reported", func() bool { return h.Status()[0].LastErr != "" })
-			if text := h.Status()[0].LastErr; !holdsAll(text, says) {
+			if text := h.Status()[0].LastErr; !containsAll(text, says) {
 				t.Errorf("the exit is reported as %q, which does not contain %q", text, says)
 			}
 			if err := roundTrip(t.Context(), s, "b"); err != nil {
@@ -77,7 +77,7 @@ func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 	}
 }
 
-func holdsAll(text string, parts []string) bool {
+func containsAll(text string, parts []string) bool {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			return false

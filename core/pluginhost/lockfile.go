@@ -133,7 +133,7 @@ func (l LockFile) Record(name string, record Locked) error {
 	return l.write(records)
 }
 
-// FileOf returns the plugin's file name for a name that a person typed. That may be the file name itself, or the name
+// FileOf returns the plugin's file name for a name that someone entered. That may be the file name itself, or the name
 // used in configurations, such as okta for auth-okta, unless plugins of several kinds have that name.
 func (l LockFile) FileOf(name string) string {
 	files, err := l.Files()

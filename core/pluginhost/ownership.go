@@ -17,7 +17,7 @@ func checkOwnership(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fmt.Errorf("%s is a symbolic link; name the file that it points to", path)
+		return fmt.Errorf("%s is a symbolic link; specify the file that it points to", path)
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
@@ -32,7 +32,7 @@ func checkOwnership(path string) error {
 		info fs.FileInfo
 	}{{path, info}, {folder, in}} {
 		if owner, ok := f.info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
-			return fmt.Errorf("%s belongs to user id %d, but must belong to the server's user or to root: chown it", f.path, owner.Uid)
+			return fmt.Errorf("%s belongs to user ID %d, but must belong to the server's user or to root: chown it", f.path, owner.Uid)
 		}
 		if f.info.Mode().Perm()&0o022 != 0 && f.info.Mode()&fs.ModeSticky == 0 {
 			return fmt.Errorf("%s is writable by others (mode %#o); run chmod go-w %s", f.path, f.info.Mode().Perm(), f.path)

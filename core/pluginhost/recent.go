@@ -11,7 +11,7 @@ import (
 
 const (
 	recentSize = 256             // how many calls are taken into account
-	fewCalls   = 5               // with fewer calls, a plugin never counts as degraded
+	minCalls   = 5               // with fewer calls, a plugin is never considered degraded
 	slowCall   = 2 * time.Second // a plugin is degraded when half of its recent calls take longer
 )
 
@@ -45,8 +45,8 @@ func (r *recentCalls) figures() (p50, p99 time.Duration, degraded string) {
 			slow++
 		}
 	}
-	if last >= fewCalls && 2*(failed+slow) > last {
-		degraded = fmt.Sprintf("of the last %d calls %d failed and %d took longer than %v", last, failed, slow, slowCall)
+	if last >= minCalls && 2*(failed+slow) > last {
+		degraded = fmt.Sprintf("of the last %d calls, %d failed and %d took longer than %v", last, failed, slow, slowCall)
 	}
 	return sorted[n/2], sorted[min(n-1, n*99/100)], degraded
 }

@@ -54,24 +54,24 @@ func (r Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClose
 		g.slot.release(g)
 		return nil, err
 	}
-	return &held{ReadCloser: body, release: sync.OnceFunc(func() { g.slot.release(g) })}, nil
+	return &download{ReadCloser: body, release: sync.OnceFunc(func() { g.slot.release(g) })}, nil
 }
 
-// held is a reader that keeps its generation in use until it is closed.
-type held struct {
+// download is a reader that keeps its generation in use until it is closed.
+type download struct {
 	io.ReadCloser
 	release func()
 }
 
 // LargestPiece returns the size of the largest message in the download, for the conformance kit.
-func (h *held) LargestPiece() int {
-	if pieces, ok := h.ReadCloser.(interface{ LargestPiece() int }); ok {
+func (d *download) LargestPiece() int {
+	if pieces, ok := d.ReadCloser.(interface{ LargestPiece() int }); ok {
 		return pieces.LargestPiece()
 	}
 	return 0
 }
 
-func (h *held) Close() error {
-	defer h.release()
-	return h.ReadCloser.Close()
+func (d *download) Close() error {
+	defer d.release()
+	return d.ReadCloser.Close()
 }

@@ -28,7 +28,7 @@ type runner struct {
 
 	mu    sync.Mutex
 	proc  *process.Process
-	limit string // the limit that the plugin exceeded and was ended for; "" if it exceeded none
+	limit string // the limit that the plugin exceeded and was stopped for; "" if it exceeded none
 }
 
 func newRunner(name string, c process.Command, hidden secrets, limits config.PluginLimits) *runner {
@@ -71,7 +71,7 @@ func (r *runner) process() *process.Process {
 	return r.proc
 }
 
-// Wait returns when the whole process tree has ended.
+// Wait returns when the whole process tree has exited.
 func (r *runner) Wait(ctx context.Context) error {
 	p := r.process()
 	select {
@@ -82,7 +82,7 @@ func (r *runner) Wait(ctx context.Context) error {
 	}
 }
 
-// Kill ends the whole process tree and returns when it has ended.
+// Kill stops the whole process tree and returns when it has exited.
 func (r *runner) Kill(ctx context.Context) error { return r.process().Stop(ctx, 0) }
 
 func (r *runner) ended() bool {
@@ -98,7 +98,7 @@ func (r *runner) ended() bool {
 	}
 }
 
-// overLimit returns the limit that the plugin exceeded and was ended for, or "".
+// overLimit returns the limit that the plugin exceeded and was stopped for, or "".
 func (r *runner) overLimit() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,7 @@ func (r *runner) overLimit() string {
 // exitReason describes how the process exited.
 func (r *runner) exitReason() string {
 	if limit := r.overLimit(); limit != "" {
-		return "ended because it " + limit
+		return "stopped because it " + limit
 	}
 	if err := r.process().Err(); err != nil {
 		return err.Error()
@@ -116,7 +116,7 @@ func (r *runner) exitReason() string {
 	return "exited with status 0"
 }
 
-// ID returns the process id, or "" before the start.
+// ID returns the process ID, or "" before the start.
 func (r *runner) ID() string {
 	if p := r.process(); p != nil {
 		return fmt.Sprint(p.PID())
@@ -130,14 +130,14 @@ func (r *runner) Name() string { return r.name }
 // Stdout returns the stream with the handshake.
 func (r *runner) Stdout() io.ReadCloser {
 	out := r.process().Stdout()
-	if r.stderr.heard == nil {
+	if r.stderr.copyTo == nil {
 		return out
 	}
-	return overheard{io.TeeReader(out, r.stderr.heard), out}
+	return copied{io.TeeReader(out, r.stderr.copyTo), out}
 }
 
-// overheard copies a stream to another writer.
-type overheard struct {
+// copied copies a stream to another writer.
+type copied struct {
 	io.Reader
 	io.Closer
 }

@@ -41,7 +41,7 @@ func TestAPluginIsDegradedWhenMostOfItsRecentCallsFailed(t *testing.T) {
 	for i := range 300 {
 		r.add(10, i%3 != 0)
 	}
-	if _, _, degraded := r.figures(); degraded != "of the last 20 calls 14 failed and 0 took longer than 2s" {
+	if _, _, degraded := r.figures(); degraded != "of the last 20 calls, 14 failed and 0 took longer than 2s" {
 		t.Errorf("two of three calls failed, and it is degraded because %q", degraded)
 	}
 	for range 20 {

@@ -47,7 +47,7 @@ func (s *Set[H]) Members() []Member[H] {
 	return nil
 }
 
-// Close ends all plugins.
+// Close closes all plugins.
 func (s *Set[H]) Close(ctx context.Context) { closeMembers(ctx, s.Members()) }
 
 // Exchange is a prepared change of a Set to a new configuration: everything that it needs is running, but not
@@ -142,12 +142,12 @@ func Located(c *config.Config, p config.Plugin, err error) error {
 	if err == nil {
 		return nil
 	}
-	wrong, ok := errors.AsType[*plugins.ConfigError](err)
+	invalid, ok := errors.AsType[*plugins.ConfigError](err)
 	if !ok {
 		return config.Problems{c.Problem(p.At, err.Error())}
 	}
 	var all config.Problems
-	for _, problem := range wrong.Problems {
+	for _, problem := range invalid.Problems {
 		path := p.At
 		if problem.Path != "" {
 			path += "." + problem.Path

@@ -91,7 +91,7 @@ func load[T any](ctx context.Context, h *Host, t target, k kind[T], old []*slot[
 	h.opened(s)
 	h.removeUnused(t)
 	go s.supervise()
-	s.succeed()
+	s.takeOverCalls()
 	return s, nil
 }
 
@@ -138,7 +138,7 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 	impl := p.Impl
 	client, ok := impl.(T)
 	if !ok {
-		return nil, s.target.failed(fmt.Sprintf("it is a %T, not of its kind", impl), "")
+		return nil, s.target.failed(fmt.Sprintf("it is a %T, which does not implement its kind", impl), "")
 	}
 	if err := server.Configure(ctx, impl, s.host.settings(s.target)); err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ const exitDelay = 2 * time.Second
 const attempts = 3
 
 // call runs fn on the running generation, and again on the next one if the process dies during the call. If an attached
-// process disconnects during the call, the call gets its full time again, because time spent in a debugger does not
-// count.
+// process disconnects during the call, the call gets its full time again, because time spent in a debugger is not
+// counted.
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
 	detached, err := s.tryCall(ctx, fn)
 	for detached {
@@ -235,12 +235,12 @@ func died[T any](ctx context.Context, g *generation[T], err error) bool {
 		}
 		ctx = context.WithoutCancel(ctx) // the deadline may have passed in the debugger
 	}
-	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && g.ends(ctx)
+	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && g.awaitExit(ctx)
 }
 
-// ends waits until the process of g, whose connection broke, has ended. It returns false if the process still
+// awaitExit waits until the process of g, whose connection broke, has exited. It returns false if the process still
 // serves, or when ctx ends: on an overloaded machine the exit may be noticed seconds later.
-func (g *generation[T]) ends(ctx context.Context) bool {
+func (g *generation[T]) awaitExit(ctx context.Context) bool {
 	check := time.NewTicker(exitDelay)
 	defer check.Stop()
 	for {
@@ -345,7 +345,7 @@ func (s *slot[T]) Outdated() (bool, error) {
 // was replaced.
 const closeLinger = 100 * time.Millisecond
 
-// Close ends the plugin once its calls have ended, or when ctx ends. Slots that were suspended for it, and are
+// Close stops the plugin once its calls have finished, or when ctx ends. Slots that were suspended for it, and are
 // not closed themselves, resume.
 func (s *slot[T]) Close(ctx context.Context) {
 	s.mu.Lock()
@@ -356,7 +356,7 @@ func (s *slot[T]) Close(ctx context.Context) {
 		<-s.ended
 		return
 	}
-	s.giveBack()
+	s.returnCalls()
 	s.endAttachment()
 	s.linger(ctx)
 	s.awaitIdle(ctx)
@@ -445,7 +445,7 @@ func (s *slot[T]) status() Status {
 }
 
 // Probe makes a call without side effects to each loaded plugin of a kind. The error names the first one that
-// does not answer before ctx ends: its process has exited and is not replaced in time, it hangs, or it cannot
+// does not respond before ctx ends: its process has exited and is not replaced in time, it hangs, or it cannot
 // reach its backend. Plugins that are being closed are skipped.
 func (h *Host) Probe(ctx context.Context, kind plugins.Kind) error {
 	for _, s := range h.loaded() {
@@ -468,7 +468,7 @@ func (s *slot[T]) probe(ctx context.Context) error {
 		return nil
 	}
 	if err := s.call(ctx, s.kind.probe); err != nil {
-		return fmt.Errorf("the %s plugin %s does not answer: %w", s.target.kind, s.target.label, err)
+		return fmt.Errorf("the %s plugin %q does not respond: %w", s.target.kind, s.target.label, err)
 	}
 	return nil
 }

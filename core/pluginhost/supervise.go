@@ -10,18 +10,18 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// A plugin counts as hung if it leaves this many consecutive pings unanswered. busyHungAfter applies while the plugin
-// waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine, the plugin is
-// just slow.
+// A plugin is considered hung if it leaves this many consecutive pings unanswered. busyHungAfter applies while the
+// plugin waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine, the plugin
+// is just slow.
 const (
 	hungAfter     = 2
 	busyHungAfter = 8
 )
 
-// The server counts as delayed if one of its goroutines waits for a processor longer than late. Each ping has to wait
-// for a processor several times.
+// The server is considered delayed if one of its goroutines waits for a processor longer than lateAfter. Each ping has
+// to wait for a processor several times.
 const (
-	late      = 100 * time.Millisecond
+	lateAfter = 100 * time.Millisecond
 	lateEvery = 20 * time.Millisecond // how often the delay is measured during a ping
 )
 
@@ -73,15 +73,15 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 		case <-ping.C:
 			began := time.Now()
 			delay, err := s.ping(g)
-			busy := func() bool { return delay >= late || g.inst.run.process().Busy() }
-			if seen.hangs(err, s.answeredSince(g, began), busy) && !isClosed(g.gone()) {
+			busy := func() bool { return delay >= lateAfter || g.inst.run.process().Busy() }
+			if seen.isHung(err, s.answeredSince(g, began), busy) && !isClosed(g.gone()) {
 				if g.inst.run.overLimit() != "" { // watchLimits is already stopping it
 					<-g.gone()
 					return g.inst.deathReason()
 				}
-				s.log.Warn("plugin hangs; killing it", "pid", g.inst.run.ID(), "error", err)
+				s.log.Warn("plugin is hung; killing it", "pid", g.inst.run.ID(), "error", err)
 				_ = g.inst.run.Kill(context.Background())
-				return errors.New("it did not answer health checks")
+				return errors.New("it did not respond to health checks")
 			}
 		}
 	}
@@ -114,11 +114,11 @@ func longestDelay(ctx context.Context, ticks <-chan time.Time) (longest time.Dur
 // health counts consecutive missed health checks.
 type health struct{ missed int }
 
-// hangs records the result of a check and reports whether the plugin counts as hung. A plugin that answered a
+// isHung records the result of a check and reports whether the plugin is considered hung. A plugin that answered a
 // call during the check is slow, not hung: replacing it would burden an overloaded machine even more. A plugin gets
 // more time if it is busy, because the machine may be overloaded, or if the server may have been too busy to read its
-// answer. None of this applies to a plugin that reports that it is not serving.
-func (h *health) hangs(err error, answered bool, busy func() bool) bool {
+// response. None of this applies to a plugin that reports that it is not serving.
+func (h *health) isHung(err error, answered bool, busy func() bool) bool {
 	if err == nil || answered && !errors.Is(err, errNotServing) {
 		h.missed = 0
 		return false
@@ -134,8 +134,8 @@ func (s *slot[T]) answeredSince(g *generation[T], t time.Time) bool {
 }
 
 const (
-	// settled is the age at which a generation counts as working, even without calls.
-	settled = 2 * time.Second
+	// settledAfter is the age at which a generation is considered working, even without calls.
+	settledAfter = 2 * time.Second
 	// The pauses before a plugin that exits immediately is started again. Each pause is twice as long as the previous
 	// one.
 	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
@@ -146,7 +146,7 @@ const (
 func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !g.answered.IsZero() || time.Since(g.since) >= settled {
+	if !g.answered.IsZero() || time.Since(g.since) >= settledAfter {
 		s.nextPause = firstPause
 		return 0
 	}
@@ -155,7 +155,7 @@ func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	return pause
 }
 
-// lose records that g has ended.
+// lose records that g's process has exited.
 func (s *slot[T]) lose(g *generation[T], reason error) {
 	s.mu.Lock()
 	s.gen, s.lastErr = nil, reason
@@ -163,7 +163,7 @@ func (s *slot[T]) lose(g *generation[T], reason error) {
 	s.notify()
 	s.mu.Unlock()
 	g.inst.kill() // go-plugin's remaining resources
-	s.log.Warn("plugin ended; replacing it", "reason", reason)
+	s.log.Warn("plugin exited; replacing it", "reason", reason)
 }
 
 // restart starts the next generation after a pause, retrying until it succeeds. It returns false if the
@@ -183,7 +183,7 @@ func (s *slot[T]) restart(pause time.Duration) bool {
 	next, err := backoff.Retry(ctx, func() (*generation[T], error) {
 		next, err := s.generate(ctx, func(context.Context, plugins.Info) {})
 		if err != nil && ctx.Err() == nil {
-			s.log.Error("plugin could not be started again; retrying", "error", err)
+			s.log.Error("could not restart a plugin; retrying", "error", err)
 			s.mu.Lock()
 			s.lastErr = err
 			s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *slot[T]) restart(pause time.Duration) bool {
 	s.gen = next
 	s.notify()
 	s.mu.Unlock()
-	s.log.Info("plugin started again", "version", next.inst.info.Version, "pid", next.inst.run.ID())
+	s.log.Info("plugin restarted", "version", next.inst.info.Version, "pid", next.inst.run.ID())
 	return true
 }
 
@@ -224,7 +224,7 @@ func (s *slot[T]) untilInterrupted() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// retire ends the last generation of a slot that is closed or suspended.
+// retire stops the last generation of a slot that is closed or suspended.
 func (s *slot[T]) retire(g *generation[T]) {
 	s.mu.Lock()
 	s.gen = nil
@@ -233,7 +233,7 @@ func (s *slot[T]) retire(g *generation[T]) {
 	if g.inst == nil {
 		return
 	}
-	if g.inst.kill(); !g.inst.endedByItself() {
-		s.log.Warn("plugin was killed: it did not end within two seconds of Shutdown; it must serve plugin.GRPCController", "plugin", s.target.title())
+	if g.inst.kill(); !g.inst.exitedOnRequest() {
+		s.log.Warn("plugin was killed: it did not exit within two seconds of Shutdown; it must serve plugin.GRPCController", "plugin", s.target.title())
 	}
 }

@@ -204,7 +204,7 @@ func TestAPluginThatDoesNotExitIsKilledAndTheLogSaysWhy(t *testing.T) {
 		return strings.Count(lines.String(), "plugin was killed") == before
 	})
 	openStore(t, h, config.Plugin{Adapter: "hanging"}).Close(t.Context())
-	if !strings.Contains(lines.String(), "sessionstore.hanging: plugin was killed: it did not end within two seconds of Shutdown") {
+	if !strings.Contains(lines.String(), "sessionstore.hanging: plugin was killed: it did not exit within two seconds of Shutdown") {
 		t.Errorf("the log does not say why a plugin was killed: %s", lines.String())
 	}
 }

@@ -33,7 +33,7 @@ type tail struct {
 	rate    lineRate // limits the lines from standard error
 	printed lineRate // limits other output; guarded by mu
 
-	heard io.Writer // receives everything as written; may be nil
+	copyTo io.Writer // receives everything as written; may be nil
 
 	mu    sync.Mutex
 	last  []byte
@@ -82,8 +82,8 @@ func (w tee) Write(p []byte) (int, error) {
 func (t *tail) record(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.heard != nil {
-		_, _ = t.heard.Write(line) // a failing listener must not affect the plugin
+	if t.copyTo != nil {
+		_, _ = t.copyTo.Write(line) // a failing listener must not affect the plugin
 	}
 	t.last = append(t.last, line...)
 	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {

@@ -11,8 +11,8 @@ import (
 const maxExact = 1 << 53
 
 // PlainInteger removes the fraction and the exponent from a whole number: 46.0 becomes 46. JSON Schema considers it an
-// integer, and clients whose numbers are all floats send it, but encoding/json refuses it for an integer. Every other
-// value is returned unchanged.
+// integer, and clients whose numbers are all floats send it, but encoding/json does not accept it as an integer. Every
+// other value is returned unchanged.
 func PlainInteger(value json.RawMessage) json.RawMessage {
 	text := strings.TrimSpace(string(value))
 	if text == "" || text[0] == '"' || !strings.ContainsAny(text, ".eE") {

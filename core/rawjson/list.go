@@ -2,7 +2,7 @@ package rawjson
 
 import "encoding/json"
 
-// List holds the members of an object, in order. Objects in messages have few members, so searching them costs
+// List contains the members of an object, in order. Objects in messages have few members, so searching them costs
 // less than building a map.
 type List []Member
 
@@ -27,17 +27,17 @@ func (s *Scanner) List(known ...string) (List, error) {
 		if err != nil {
 			return err
 		}
-		var twice bool
+		var duplicate bool
 		if len(list) < scanLimit {
-			twice = list.Get(name) != nil
+			duplicate = list.Get(name) != nil
 		} else {
 			if names == nil {
 				names = list.names()
 			}
-			_, twice = names[name]
+			_, duplicate = names[name]
 			names[name] = struct{}{}
 		}
-		if twice {
+		if duplicate {
 			return ErrDuplicate
 		}
 		if list == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAListHoldsTheSameMembersAsAMap(t *testing.T) {
+func TestAListContainsTheSameMembersAsAMap(t *testing.T) {
 	many := make([]string, 100)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"n%d":%d`, i, i)

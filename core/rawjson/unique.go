@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// DuplicateError says which name appears twice in one object.
+// DuplicateError contains the path of a name that appears twice in one object.
 type DuplicateError struct{ Path string }
 
 func (e *DuplicateError) Error() string { return e.Path + " is given more than once" }
@@ -117,12 +117,12 @@ func (u *uniqueness) array() error {
 	}
 }
 
-// few is how many names are compared with each other; more are sorted first.
-const few = 8
+// maxUnsorted is how many names are compared with each other; more are sorted first.
+const maxUnsorted = 8
 
 // repeated returns a name that appears twice, or nil. It may reorder names.
 func repeated(names [][]byte) []byte {
-	if len(names) > few {
+	if len(names) > maxUnsorted {
 		slices.SortFunc(names, bytes.Compare)
 		for i := 1; i < len(names); i++ {
 			if bytes.Equal(names[i], names[i-1]) {
@@ -141,7 +141,7 @@ func repeated(names [][]byte) []byte {
 	return nil
 }
 
-// maxPath bounds the path in an error, in bytes.
+// maxPath limits the path in an error, in bytes.
 const maxPath = 200
 
 // pathText returns the scanner's position in the form a.b[].c.

@@ -13,16 +13,16 @@ import (
 
 // These errors are wrapped with details.
 var (
-	// ErrTooLarge means that an answer was larger than the limit and was discarded.
-	ErrTooLarge = errors.New("the app's answer is too large")
-	// ErrMalformed means that an answer was not a valid JSON-RPC response.
-	ErrMalformed = errors.New("the app's answer is malformed")
+	// ErrTooLarge means that a response was larger than the limit and was discarded.
+	ErrTooLarge = errors.New("the app's response is too large")
+	// ErrMalformed means that a response was not a valid JSON-RPC response.
+	ErrMalformed = errors.New("the app's response is malformed")
 	// ErrParams means that the params are not a JSON object that can be sent. Nothing was sent.
 	ErrParams = errors.New("params must be one JSON object without repeated names")
 )
 
-// LastSDKID is the highest request id reserved for the MCP SDK, which counts from 1 and makes only a few
-// requests. Call ids are above it.
+// LastSDKID is the highest request ID reserved for the MCP SDK, which counts from 1 and makes only a few
+// requests. Call IDs are above it.
 const LastSDKID = 1 << 20
 
 // CallID finds the id of the call that an unreadable message answers, given both ends of the message: some apps

@@ -25,7 +25,7 @@ const (
 	IDText
 )
 
-// Envelope holds the members of one message. They are not decoded: Params, Result and Error are spans of the
+// Envelope contains the members of one message. They are not decoded: Params, Result and Error are spans of the
 // scanned frame.
 type Envelope struct {
 	IDKind IDKind
@@ -40,12 +40,12 @@ type Envelope struct {
 // IsResponse reports whether the message answers a request.
 func (e *Envelope) IsResponse() bool { return e.Method == "" }
 
-// IsNotification reports whether the message expects no answer.
+// IsNotification reports whether the message expects no response.
 func (e *Envelope) IsNotification() bool { return e.Method != "" && e.IDKind == IDAbsent }
 
 // Scan splits a frame into its members and validates all of it. It rejects a frame that has a member of the
 // Envelope twice, or in a different case, because readers could disagree about it. On an error the Envelope
-// still holds the id if that was unambiguous.
+// still contains the id if that was unambiguous.
 func Scan(frame []byte) (Envelope, error) {
 	var e Envelope
 	var version, methodSeen bool
@@ -66,11 +66,11 @@ func Scan(frame []byte) (Envelope, error) {
 			}
 			methodSeen, e.Method = true, rawjson.Text(value)
 		case "params":
-			return once(&e.Params, value)
+			return setOnce(&e.Params, value)
 		case "result":
-			return once(&e.Result, value)
+			return setOnce(&e.Result, value)
 		case "error":
-			return once(&e.Error, value)
+			return setOnce(&e.Error, value)
 		default:
 			return checkForeign(k)
 		}
@@ -87,7 +87,7 @@ func Scan(frame []byte) (Envelope, error) {
 	return e, e.check(methodSeen)
 }
 
-func once(field *[]byte, value []byte) error {
+func setOnce(field *[]byte, value []byte) error {
 	if *field != nil {
 		return fmt.Errorf("%w: duplicate member", errNotMessage)
 	}
@@ -95,7 +95,7 @@ func once(field *[]byte, value []byte) error {
 	return nil
 }
 
-// checkForeign rejects names that a case-insensitive reader would take for a member of the envelope.
+// checkForeign rejects names that a case-insensitive reader would mistake for a member of the envelope.
 func checkForeign(key []byte) error {
 	for _, known := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
 		if bytes.EqualFold(key, []byte(known)) {
@@ -128,7 +128,7 @@ func (e *Envelope) check(methodSeen bool) error {
 // SetID reads a JSON value as the id.
 func (e *Envelope) SetID(value []byte) error {
 	if e.IDKind != IDAbsent {
-		e.IDKind = IDNull // with two ids, neither counts
+		e.IDKind = IDNull // with two ids, neither is used
 		return fmt.Errorf("%w: duplicate id", errNotMessage)
 	}
 	switch {

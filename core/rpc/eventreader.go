@@ -34,24 +34,24 @@ func NewEventReader(in io.Reader, limit int) *EventReader {
 // lineEnds normalizes the line endings of an event stream: CR LF, LF and CR all end a line. JSON strings never
 // contain these characters unescaped.
 type lineEnds struct {
-	in     io.Reader
-	behind bool // the last byte was a CR, so an LF that follows does not end another line
+	in      io.Reader
+	afterCR bool // the last byte was a CR, so an LF that follows does not end another line
 }
 
 // Read implements io.Reader.
 func (l *lineEnds) Read(p []byte) (int, error) {
 	for {
 		n, err := l.in.Read(p)
-		if !l.behind && bytes.IndexByte(p[:n], '\r') < 0 {
+		if !l.afterCR && bytes.IndexByte(p[:n], '\r') < 0 {
 			return n, err
 		}
 		kept := 0
 		for _, c := range p[:n] {
-			if c == '\n' && l.behind {
-				l.behind = false
+			if c == '\n' && l.afterCR {
+				l.afterCR = false
 				continue
 			}
-			if l.behind = c == '\r'; l.behind {
+			if l.afterCR = c == '\r'; l.afterCR {
 				c = '\n'
 			}
 			p[kept] = c
@@ -63,15 +63,15 @@ func (l *lineEnds) Read(p []byte) (int, error) {
 	}
 }
 
-// Next returns the next event. The last event counts even if the stream ends in the middle of it, because a
-// server that closes right after its answer may omit the empty line.
+// Next returns the next event. It also returns a last event that is cut off by the end of the stream, because a
+// server that closes right after its response may omit the empty line.
 func (s *EventReader) Next() (Event, error) {
 	var e Event
-	some := false
+	found := false
 	for {
 		l, err := s.in.Next()
 		if err != nil {
-			if some {
+			if found {
 				return e, nil
 			}
 			return e, err
@@ -81,12 +81,12 @@ func (s *EventReader) Next() (Event, error) {
 			l.Data = bytes.TrimPrefix(l.Data, []byte("\uFEFF"))
 		}
 		if len(l.Data) == 0 {
-			if some {
+			if found {
 				return e, nil
 			}
 			continue
 		}
-		some = s.field(&e, l) || some
+		found = s.field(&e, l) || found
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// The bounds of lines.
+// Limits on lines.
 const (
 	// DefaultMaxLine is the longest line, in bytes, that is accepted from a bundle. Real apps send views of 4.3
 	// MB.
@@ -43,7 +43,7 @@ func NewLineReader(in io.Reader, limit int) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(in, readBuffer), limit: limit}
 }
 
-// Next returns the next line. A last line without a line ending counts.
+// Next returns the next line. It also returns a last line without a line ending.
 func (f *LineReader) Next() (Line, error) {
 	part, err := f.in.ReadSlice('\n')
 	if err == nil && len(part)-1 <= f.limit {
@@ -53,7 +53,7 @@ func (f *LineReader) Next() (Line, error) {
 	for {
 		allowed := f.limit
 		if err == nil {
-			allowed++ // the line ending does not count
+			allowed++ // the line ending is not counted
 		}
 		if f.size+len(part) > allowed {
 			return f.skip(part, err)

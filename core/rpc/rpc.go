@@ -28,7 +28,7 @@ const (
 	CodeInternalError  = -32603
 )
 
-// Error is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that an app or a client answered with. Data is unchanged.
+// Error is a JSON-RPC error (JSON-RPC 2.0 part 5.1) that an app or a client responded with. Data is unchanged.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -105,12 +105,12 @@ type Request struct {
 	Method string
 	Params []byte      // nil if there are none
 	Header http.Header // sent with the request over HTTP; may be nil
-	Sender string      // owner of the write queue's line: one sender's requests are written in order; "" for the server itself
+	Sender string      // requests with the same Sender are written in order; "" for the server itself
 
-	token rawjson.Span // the caller's progress token in Params; empty without one
-	other bool         // params._meta is not an object
-	added []byte       // JSON text inserted into Params; may be nil
-	addAt int          // where in Params to insert added; before token
+	token       rawjson.Span // the caller's progress token in Params; empty if there is none
+	invalidMeta bool         // params._meta is not an object
+	added       []byte       // JSON text inserted into Params; may be nil
+	addAt       int          // where in Params to insert added; before token
 }
 
 // ReadRequest checks that params are one JSON object, so that their text cannot break out of the message. It
@@ -127,7 +127,7 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 	meta, err = rawjson.Find(params, "_meta")
 	if err == nil && !meta.Empty() {
 		if params[meta.From] != '{' {
-			r.other = true
+			r.invalidMeta = true
 			return r, rawjson.Span{}, nil
 		}
 		r.token, err = rawjson.Find(meta.In(params), "progressToken")
@@ -146,7 +146,7 @@ func (r *Request) AddMeta(at rawjson.Span, members []byte) {
 	var before, after string
 	r.addAt = at.From + 1
 	switch {
-	case r.other:
+	case r.invalidMeta:
 		return
 	case at.Empty() && len(r.Params) == 0:
 		before, after, r.addAt = `{"_meta":{`, "}}", 0
@@ -203,7 +203,7 @@ func (r *Request) AppendParams(buf []byte, token int64) []byte {
 	return buf
 }
 
-// CallerToken returns a copy of the progress token as the caller wrote it, or nil without one.
+// CallerToken returns a copy of the progress token as the caller wrote it, or nil if there is none.
 func (r *Request) CallerToken() []byte {
 	if r.token.Empty() {
 		return nil

@@ -179,7 +179,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Pins:     s.pins, Metrics: s.metrics,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.named(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances, MaxAnswer: c.Limits.AnswerBytes, CallTimeout: c.Tools.CallTimeout,
-		Idle: c.Idle, MaxAwake: c.MaxAwake, MemoryIsShort: cgroup.MemoryIsShort, Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Closed: s.closedPaths(), Install: c.Install,
+		Idle: c.Idle, MaxAwake: c.MaxAwake, MemoryIsShort: cgroup.MemoryIsShort, Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Protected: s.closedPaths(), Install: c.Install,
 	})
 	s.closers.add("apps", s.apps.Close)
 	s.openAccounts()

@@ -17,17 +17,17 @@ type Peer struct {
 	done chan struct{} // closed when nothing reads the connection
 }
 
-// WatchPeer starts watching and calls left, if not nil, once when the client disconnects. A connection that is
+// WatchPeer starts watching and calls onDisconnect, if not nil, once when the client disconnects. A connection that is
 // not a socket is not watched: a failing write shows that its client has disconnected. A client that has sent
-// more data counts as connected. Stop must be called before the handler returns.
-func WatchPeer(conn net.Conn, left func()) *Peer {
+// more data is considered connected. Stop must be called before the handler returns.
+func WatchPeer(conn net.Conn, onDisconnect func()) *Peer {
 	p := &Peer{conn: conn, gone: make(chan struct{}), done: make(chan struct{})}
 	if secure, ok := conn.(peeker); ok {
 		_ = conn.SetReadDeadline(time.Time{})
 		go func() {
 			defer close(p.done)
 			if err := secure.Peek(); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-				p.leave(left)
+				p.leave(onDisconnect)
 			}
 		}()
 		return p
@@ -40,16 +40,16 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 	raw, err := socket.SyscallConn()
 	if err != nil || conn.SetReadDeadline(time.Time{}) != nil { // the connection is closed
 		close(p.done)
-		p.leave(left)
+		p.leave(onDisconnect)
 		return p
 	}
 	go func() {
 		defer close(p.done)
-		over := false
+		disconnected := false
 		// An error does not mean that the client has disconnected: the server closed the connection, or Stop ended the
 		// wait.
-		if raw.Read(func(fd uintptr) bool { return peek(fd, &over) }) == nil && over {
-			p.leave(left)
+		if raw.Read(func(fd uintptr) bool { return peek(fd, &disconnected) }) == nil && disconnected {
+			p.leave(onDisconnect)
 		}
 	}()
 	return p
@@ -62,15 +62,15 @@ type peeker interface {
 	Peek() error
 }
 
-func (p *Peer) leave(left func()) {
+func (p *Peer) leave(onDisconnect func()) {
 	close(p.gone)
-	if left != nil {
-		left()
+	if onDisconnect != nil {
+		onDisconnect()
 	}
 }
 
-// peek reports whether the wait is over, and sets left if it is over because the client disconnected.
-func peek(fd uintptr, left *bool) bool {
+// peek reports whether the wait is over, and sets disconnected if it is over because the client disconnected.
+func peek(fd uintptr, disconnected *bool) bool {
 	var one [1]byte
 	for {
 		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
@@ -80,7 +80,7 @@ func peek(fd uintptr, left *bool) bool {
 		if errors.Is(err, syscall.EAGAIN) {
 			return false
 		}
-		*left = err != nil || n == 0
+		*disconnected = err != nil || n == 0
 		return true
 	}
 }
@@ -88,7 +88,7 @@ func peek(fd uintptr, left *bool) bool {
 // Gone returns a channel that is closed when the client has disconnected.
 func (p *Peer) Gone() <-chan struct{} { return p.gone }
 
-// Stop ends the watch. It returns when nothing reads the connection, and after left has returned if it
+// Stop ends the watch. It returns when nothing reads the connection, and after onDisconnect has returned if it
 // was called.
 func (p *Peer) Stop() {
 	_ = p.conn.SetReadDeadline(time.Unix(1, 0)) // fails on a closed connection, which also ends the watch

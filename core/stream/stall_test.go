@@ -38,19 +38,19 @@ func TestAStalledReaderIsDisconnectedAfter10Seconds(t *testing.T) {
 
 func TestAStandingStreamThatArrivesAfterDrainEndsAtOnce(t *testing.T) {
 	s := New(hclog.NewNullLogger())
-	first := &opened{kind: Answer, cancel: func() {}}
+	first := &openStream{kind: Response, cancel: func() {}}
 	if !s.enter(first) {
 		t.Fatal("refused before drain")
 	}
 	s.Drain()
 	cancelled := false
-	late := &opened{kind: Standing, cancel: func() { cancelled = true }}
+	late := &openStream{kind: Standing, cancel: func() { cancelled = true }}
 	if !s.enter(late) || !cancelled {
 		t.Error("a late standing stream is still open")
 	}
 	s.leave(late)
 	s.leave(first)
-	if s.enter(&opened{kind: Answer, cancel: func() {}}) {
+	if s.enter(&openStream{kind: Response, cancel: func() {}}) {
 		t.Error("a stream was opened after the shutdown")
 	}
 	if err := s.Shutdown(t.Context()); err != nil {

@@ -188,7 +188,7 @@ func TestInputOnAnEventStreamIsNeverServedAsARequest(t *testing.T) {
 	}
 	rest, _ := io.ReadAll(r)
 	if strings.Contains(string(rest), "plain") {
-		t.Fatalf("a pipelined request was answered: %q", rest)
+		t.Fatalf("a pipelined request got a response: %q", rest)
 	}
 }
 
@@ -228,9 +228,9 @@ func TestShutdownEndsStandingStreams(t *testing.T) {
 	}
 }
 
-func TestShutdownLetsAnswersFinishUntilItsContextEnds(t *testing.T) {
+func TestShutdownLetsResponsesFinishUntilItsContextEnds(t *testing.T) {
 	goOn := make(chan struct{})
-	s, addr := serve(t, Answer, func(ctx context.Context, w *Writer) {
+	s, addr := serve(t, Response, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
 		select {
 		case <-goOn:
@@ -251,8 +251,8 @@ func TestShutdownLetsAnswersFinishUntilItsContextEnds(t *testing.T) {
 	}
 }
 
-func TestShutdownCutsOffAnswersWhenItsContextEnds(t *testing.T) {
-	s, addr := serve(t, Answer, func(ctx context.Context, w *Writer) {
+func TestShutdownCutsOffResponsesWhenItsContextEnds(t *testing.T) {
+	s, addr := serve(t, Response, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
 		<-ctx.Done()
 		_ = w.Event("cut", nil)
@@ -269,8 +269,8 @@ func TestShutdownCutsOffAnswersWhenItsContextEnds(t *testing.T) {
 	}
 }
 
-func TestARequestAfterAnAnswerNeverUsesAClosingConnection(t *testing.T) {
-	_, addr := serve(t, Answer, func(_ context.Context, w *Writer) { _ = w.Event("done", nil) })
+func TestARequestAfterAResponseNeverUsesAClosingConnection(t *testing.T) {
+	_, addr := serve(t, Response, func(_ context.Context, w *Writer) { _ = w.Event("done", nil) })
 	client := &http.Client{Transport: &http.Transport{}} // keeps connections that claim to stay open
 	t.Cleanup(client.CloseIdleConnections)
 	for i := range 200 {
@@ -283,7 +283,7 @@ func TestARequestAfterAnAnswerNeverUsesAClosingConnection(t *testing.T) {
 		if err != nil || string(body) != "event: done\ndata: \n\n" || !resp.Close {
 			t.Fatalf("stream %d: %q, %v, close %v", i, body, err, resp.Close)
 		}
-		// The client does not repeat a POST, so it fails if the connection was kept.
+		// The client does not repeat a POST, so it fails if the connection was reused.
 		if resp, err = client.Post("http://"+addr+"/plain", "text/plain", strings.NewReader("x")); err != nil {
 			t.Fatalf("the request after stream %d: %v", i, err)
 		}
@@ -308,6 +308,6 @@ func TestAStandingStreamSendsCloseIfItsHandlerDoes(t *testing.T) {
 	}
 	resp.Body.Close()
 	if !resp.Close {
-		t.Errorf("the answer keeps its connection: %v", resp.Header)
+		t.Errorf("the response keeps its connection: %v", resp.Header)
 	}
 }

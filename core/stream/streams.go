@@ -14,21 +14,21 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Kind says what happens to a stream when the server shuts down.
+// Kind determines what happens to a stream when the server shuts down.
 type Kind int
 
 const (
 	// Standing streams do not end on their own (GET /v1/events, GET /mcp). Shutdown ends them.
 	Standing Kind = iota
-	// Answer streams carry one request's answer. Shutdown lets them finish.
-	Answer
+	// Response streams carry the response to one request. Shutdown lets them finish.
+	Response
 )
 
 // connection returns the value of the Connection header. The connection always ends with the stream. A standing stream
-// sends keep-alive, since it lasts until its reader leaves or the server ends. An answer sends close: otherwise the
-// client would send its next request over a connection that is closing.
+// sends keep-alive, since it lasts until its reader disconnects or the server stops. A response sends close: otherwise
+// the client would send its next request over a connection that is closing.
 func (k Kind) connection() string {
-	if k == Answer {
+	if k == Response {
 		return "close"
 	}
 	return "keep-alive"
@@ -40,19 +40,19 @@ type Streams struct {
 
 	mu       sync.Mutex
 	draining bool
-	open     map[*opened]struct{}
+	open     map[*openStream]struct{}
 	empty    chan struct{} // closed when draining and nothing is open: nothing opens after that
 }
 
-// opened is one open stream.
-type opened struct {
+// openStream is one open stream.
+type openStream struct {
 	kind   Kind
 	cancel context.CancelFunc
 }
 
 // New returns Streams without any open stream.
 func New(log hclog.Logger) *Streams {
-	return &Streams{log: log, open: make(map[*opened]struct{}), empty: make(chan struct{})}
+	return &Streams{log: log, open: make(map[*openStream]struct{}), empty: make(chan struct{})}
 }
 
 // Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the response so
@@ -60,18 +60,18 @@ func New(log hclog.Logger) *Streams {
 // run returns. The headers are sent with the first data, so run can first set up anything that the client may rely on
 // once it sees the headers.
 //
-// The context given to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the stream
+// The context passed to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the stream
 // must end because of Shutdown. It does not refer to c: run must not use c, or strings from it that were not copied.
 // A panic in run ends the stream and is logged.
 //
 // On a server that keeps hijacked connections (fasthttp's KeepHijackedConns) a stream holds only its
 // connection. Otherwise it also holds the buffers that the request was read with, 16 KB and more.
 //
-// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only. over, if given, is called
+// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only. onEnd, if set, is called
 // once: when the stream has ended, or immediately if none is opened, which is also the case for HEAD.
-func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer), over ...func()) error {
+func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer), onEnd ...func()) error {
 	end := func() {
-		for _, f := range over {
+		for _, f := range onEnd {
 			f()
 		}
 	}
@@ -113,7 +113,7 @@ func writeHeaders(c *fiber.Ctx, kind Kind) (head []byte, chunked bool) {
 	h.SetStatusCode(fiber.StatusOK)
 	h.SetContentType("text/event-stream")
 	h.Set(fiber.HeaderCacheControl, "no-cache")
-	h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
+	h.Set("X-Accel-Buffering", "no") // proxies that buffer would delay events
 	if chunked {
 		if string(h.Peek(fiber.HeaderConnection)) != "close" {
 			h.Set(fiber.HeaderConnection, kind.connection())
@@ -125,11 +125,11 @@ func writeHeaders(c *fiber.Ctx, kind Kind) (head []byte, chunked bool) {
 	return append([]byte(nil), h.Header()...), chunked
 }
 
-// serve owns the hijacked connection until it returns; the connection is closed then.
+// serve owns the hijacked connection until it returns, when the connection is closed.
 func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Context, *Writer)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	st := &opened{kind: kind, cancel: cancel}
+	st := &openStream{kind: kind, cancel: cancel}
 	if !s.enter(st) {
 		return
 	}
@@ -151,7 +151,7 @@ func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Co
 
 // enter admits a stream. A stream may arrive after Drain even if its handler ran before Drain. Such a stream ends
 // immediately if it is standing, and is refused if Shutdown is already over.
-func (s *Streams) enter(st *opened) bool {
+func (s *Streams) enter(st *openStream) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining && len(s.open) == 0 {
@@ -164,7 +164,7 @@ func (s *Streams) enter(st *opened) bool {
 	return true
 }
 
-func (s *Streams) leave(st *opened) {
+func (s *Streams) leave(st *openStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, st)
@@ -189,10 +189,10 @@ func (s *Streams) Count() int {
 	return len(s.open)
 }
 
-// Drain refuses new streams and ends the standing ones without waiting. Answers continue.
+// Drain refuses new streams and ends the standing ones without waiting. Responses continue.
 func (s *Streams) Drain() { s.end(Standing) }
 
-// Shutdown drains, then waits until every stream has ended. If ctx ends first, it ends the answers too, waits
+// Shutdown drains, then waits until every stream has ended. If ctx ends first, it ends the responses too, waits
 // for them to return, and returns ctx's error.
 func (s *Streams) Shutdown(ctx context.Context) error {
 	s.Drain()
@@ -201,7 +201,7 @@ func (s *Streams) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	s.end(Standing, Answer)
+	s.end(Standing, Response)
 	<-s.empty
 	return ctx.Err()
 }

@@ -27,7 +27,7 @@ func (*namedAccounts) Offer(_ core.Caller, _, _ string, shared *core.Offer) *cor
 	return shared
 }
 
-func (*namedAccounts) Seen(core.Caller) {}
+func (*namedAccounts) PublishExchangeApps(core.Caller) {}
 
 func (*namedAccounts) Needed(_ core.Caller, _ core.Account, err error) error { return err }
 

@@ -24,8 +24,8 @@ type Accounts interface {
 	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given name
 	// for an app, its other accounts for that app are ignored. app and name are "" if there is none.
 	Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer
-	// Seen is called when c lists tools.
-	Seen(c core.Caller)
+	// PublishExchangeApps is called when c lists tools.
+	PublishExchangeApps(c core.Caller)
 	// Needed completes a core.CodeLoginNeeded error that a call with an account returned.
 	Needed(c core.Caller, a core.Account, err error) error
 	// Await waits until the person has logged in.

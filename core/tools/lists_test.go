@@ -282,10 +282,10 @@ func TestUpdatesFromAnInstanceReachTheSessionsItServes(t *testing.T) {
 	}
 	for i, sent := range []apps.Notification{
 		{},
-		{Without: []string{"alice"}},
-		{Without: []string{"", "bob"}},
-		{Session: "alice", Apart: true},
-		{Apart: true},
+		{Except: []string{"alice"}},
+		{Except: []string{"", "bob"}},
+		{Session: "alice", FromPool: true},
+		{FromPool: true},
 	} {
 		sent.Server, sent.Notification = "clock", rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(fmt.Sprintf(`{"n":%d,"uri":"zone://utc"}`, i))}
 		y.Notify("ws_a", sent)

@@ -195,7 +195,7 @@ func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
 // seen records that c lists tools, because some apps are published only once somebody lists tools.
 func (n *Namespace) seen(c core.Caller) {
 	if n.o.Accounts != nil {
-		n.o.Accounts.Seen(c)
+		n.o.Accounts.PublishExchangeApps(c)
 	}
 }
 

@@ -216,7 +216,7 @@ func (s *Session) level() int {
 
 // deliver passes on a notification from an app if it is for this session.
 func (s *Session) deliver(t apps.Notification) {
-	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
+	if (t.Session != "" || t.FromPool) && t.Session != s.id || slices.Contains(t.Except, s.id) {
 		return
 	}
 	if caller := *s.caller.Load(); t.Server != "" && s.n.Narrowed(caller) && !s.n.lists(caller, From{Session: s, Stateless: s.id == ""}).shown.ShowsApp(t.Server) {

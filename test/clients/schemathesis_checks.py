@@ -38,7 +38,7 @@ INEXPRESSIBLE = [
     ("is not the name of a variable", "a form that follows from another member"),
     ("is not an absolute path on the server's machine", "a form that follows from another member"),
     ("is not a destination", "a form that follows from another member"),
-    ("is not a port of this machine", "a form that follows from another member"),
+    ("is not a port on this machine", "a form that follows from another member"),
     ("does not exist on the server's machine", "the server's files"),
     ("runs on another machine", "what kind of app it is"),
     ("is for installed apps", "a member that other operations have"),

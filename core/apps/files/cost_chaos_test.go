@@ -52,7 +52,7 @@ func TestCheckingFilesCostsAboutTheTimeToReadThem(t *testing.T) {
 			Number: "Cost of a start", OK: check <= 2*read+time.Millisecond,
 			Done:     fmt.Sprintf("%d files of 10 KiB, 20 times", count),
 			Figure:   fmt.Sprintf("%.1f ms, reading and hashing them %.1f ms", check.Seconds()*1000, read.Seconds()*1000),
-			Required: "at most 2 times the reading, and 1 ms",
+			Required: "at most twice the time for reading, plus 1 ms",
 		})
 	}
 }

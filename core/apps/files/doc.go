@@ -1,6 +1,6 @@
 // Package files manages the files of installed apps on this server.
 //
-// It owns the location of a bundle's files below the home, and the checks that they are complete and unchanged. It
+// It owns the location of a bundle's files in the home, and the checks that they are complete and unchanged. It
 // also owns their copy for the other servers of a cluster, and the removal of files that no record refers to. Package
 // source finds a bundle and unpacks it for the first time; package apps knows which apps are installed.
 //

@@ -12,18 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFingerprint is how many files and directories Fingerprint looks at. That takes about ten milliseconds, much less
-// than starting an app.
+// maxFingerprint is the most files and directories that Fingerprint examines. Examining that many takes about ten
+// milliseconds, much less than starting an app.
 const maxFingerprint = 20_000
 
 // Fingerprint identifies the current state of a directory that is used in place, without reading its files. It covers
-// the path, mode, size, inode and times of each file in the directory, and of others, which are files outside the
-// directory that belong to the app. The change time also covers a file that was replaced by one with the same size and
-// modification time. The result is "" if the state is not known: there are too many files, some of them cannot be
-// examined, or a directory outside belongs to the app.
+// the path, mode, size, inode and times of each file in dir, and of each of others: the app's files outside dir. The
+// change time also covers a file that was replaced by one with the same size and modification time. The result is "" if
+// the state is not known: there are too many files, some of them cannot be examined, or one of others is a directory.
 func (s *Store) Fingerprint(dir string, others ...string) string {
-	s.looking <- struct{}{}
-	defer func() { <-s.looking }()
+	s.fingerprints <- struct{}{}
+	defer func() { <-s.fingerprints }()
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return ""

@@ -21,8 +21,8 @@ import (
 // ErrChanged is wrapped by the error for files that have changed since the app was installed.
 var ErrChanged = errors.New("the files of the app were changed")
 
-// namedFiles limits how many files an error names.
-const namedFiles = 3
+// maxNamedFiles limits how many files an error names.
+const maxNamedFiles = 3
 
 // isSealed reports whether an app's files are checked at each start. That is the case if the server put them in place.
 // In a cluster, virtual environments are not checked: each server installs its own, and the bytes differ.
@@ -55,9 +55,9 @@ func writeSums(r core.Installation, sums bundle.Sums) error {
 	return nil
 }
 
-// Verify checks that an app's files are the ones that were sealed. It reads all of them. With mayAdd, the app may have
-// added files, as an app without a sandbox does when it writes next to its code. The error wraps ErrChanged and names
-// the first files that differ.
+// Verify checks that an app's files are the ones that were sealed. It reads all of them. If mayAdd is set, the app may
+// have added files, as an app without a sandbox does when it writes next to its code. The error wraps ErrChanged and
+// lists the first files that differ.
 func (s *Store) Verify(ctx context.Context, r core.Installation, mayAdd bool) error {
 	if r.Sum == "" || !s.isSealed(r) {
 		return nil
@@ -79,8 +79,8 @@ func (s *Store) Verify(ctx context.Context, r core.Installation, mayAdd bool) er
 		return nil
 	}
 	names := slices.Concat(others, added)
-	text := strings.Join(names[:min(len(names), namedFiles)], ", ")
-	if more := len(names) - namedFiles; more > 0 {
+	text := strings.Join(names[:min(len(names), maxNamedFiles)], ", ")
+	if more := len(names) - maxNamedFiles; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return changed(text)

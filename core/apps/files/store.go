@@ -21,7 +21,7 @@ import (
 
 // Records reads the files that servers have stored with the records.
 type Records interface {
-	// Files writes the content that Cluster.PutFiles stored under sum. The error is core.CodeNotFound if there is none.
+	// Files writes the content that Cluster.PutFiles stored under sum. It returns core.CodeNotFound if there is none.
 	Files(ctx context.Context, sum string, to io.Writer) error
 }
 
@@ -40,15 +40,15 @@ type Options struct {
 	Logger   hclog.Logger
 	Timeout  time.Duration // for fetching and unpacking an app's files
 	// Begin registers background work, so that a shutdown waits for it. The returned context is cancelled when the
-	// server shuts down; err is set when it is already shutting down.
+	// server shuts down; err is set if it is already shutting down.
 	Begin func(ctx context.Context) (c context.Context, done func(), err error)
 }
 
-// Store manages the files of installed apps below the home. It is safe for concurrent use, but two calls for the same
+// Store manages the files of installed apps in the home. It is safe for concurrent use, but two calls for the same
 // app must not overlap.
 type Store struct {
-	o       Options
-	looking chan struct{} // limits the number of concurrent calls to Fingerprint
+	o            Options
+	fingerprints chan struct{} // limits the number of concurrent calls to Fingerprint
 }
 
 // New returns a Store with the given options.
@@ -113,8 +113,8 @@ func (s *Store) Put(ctx context.Context, r core.Installation) (sum string, err e
 	return sum, s.o.Cluster.PutFiles(ctx, sum, f)
 }
 
-// Provide makes sure that an app's files are on this server. While the records are unavailable, it tries again until
-// Timeout.
+// Provide makes sure that an app's files are on this server. While the records are unavailable, it retries until
+// Timeout has passed.
 func (s *Store) Provide(ctx context.Context, r core.Installation) error {
 	if r.Dir == "" || Exists(r.Dir) && isComplete(r.Dir) {
 		return nil

@@ -33,7 +33,7 @@ func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 // startsBrowser matches the names of packages that start a browser.
 var startsBrowser = regexp.MustCompile(`(?i)playwright|puppeteer|chrome|browser`)
 
-// choosesBrowser matches the options of Playwright's server that say which browser it uses.
+// choosesBrowser matches the options that select the browser of Playwright's server.
 var choosesBrowser = regexp.MustCompile(`--(browser|executable-path|cdp-|config|extension|device|endpoint)`)
 
 // chrome is where Playwright's server looks for its default browser.

@@ -23,7 +23,7 @@ func (c Confinement) CheckGrant(s config.Sandbox, dataDir string, a core.Access)
 	if err == nil {
 		return nil
 	}
-	return core.Errorf(core.CodeForbidden, "%s cannot be given to the app, which has its own user id, %d, on this server: %v; to allow it, run setfacl -R -m u:%d:rwX,d:u:%d:rwX %s", a.Target, uid, err, uid, uid, shellquote.Join(a.Target))
+	return core.Errorf(core.CodeForbidden, "the app cannot be granted access to %s: it runs under its own user ID, %d, and %v; to allow access, run setfacl -R -m u:%d:rwX,d:u:%d:rwX %s", a.Target, uid, err, uid, uid, shellquote.Join(a.Target))
 }
 
 // way determines how an app's own user gets access to a path: through a mount that maps the path's owner to that user,
@@ -49,7 +49,7 @@ func (c Confinement) way(a core.Access, uid int, level sandbox.Level) (mapped bo
 	return false, err
 }
 
-// addGrants adds the granted paths to the profile. A path that the app's own user cannot use is logged and left closed.
+// addGrants adds the granted paths to the profile. A path that the app's own user cannot access is logged and skipped.
 func (s *Starter) addGrants(p *sandbox.Profile, spec Spec) {
 	for _, a := range spec.Grants {
 		if !a.Kind.IsPath() || slices.Contains(p.Exact, a.Target) {
@@ -59,7 +59,7 @@ func (s *Starter) addGrants(p *sandbox.Profile, spec Spec) {
 		if p.UID != 0 {
 			mapped, err := s.Confinement.way(a, p.UID, p.Level)
 			if err != nil {
-				spec.Logger.Warn("a granted path stays closed: the app's own user cannot use it", "path", a.Target, "error", err)
+				spec.Logger.Warn("ignoring a granted path: the app's own user cannot access it", "path", a.Target, "error", err)
 				continue
 			}
 			if mapped {
@@ -128,10 +128,10 @@ func (s Spec) denied(p *sandbox.Profile) func(kind, target string, count int) {
 	}
 }
 
-// keepsUser reports whether an app can use the paths from its user_config under its own user ID.
-func (s *Starter) keepsUser(spec Spec, level sandbox.Level) bool {
+// canKeepUser reports whether an app can use the paths from its user_config under its own user ID.
+func (s *Starter) canKeepUser(spec Spec, level sandbox.Level) bool {
 	uid := process.AppUID(spec.DataDir)
-	return !slices.ContainsFunc(spec.Given, func(a core.Access) bool {
+	return !slices.ContainsFunc(spec.UserConfigGrants, func(a core.Access) bool {
 		_, err := s.Confinement.way(a, uid, level)
 		return err != nil
 	})

@@ -29,7 +29,7 @@ type Instance interface {
 	TakeListChanges() []core.Kind  // the changed lists; each change is returned once
 
 	Done() <-chan struct{} // closed when the instance can no longer be called
-	Failure() *Failure     // why it ended; call it after Done is closed
+	Failure() *Failure     // why it stopped; call it after Done is closed
 	Shutdown(grace time.Duration) error
 }
 
@@ -44,9 +44,9 @@ type Spec struct {
 
 	StartTimeout time.Duration // for error messages; the context enforces it
 
-	Declared map[string]core.Secret // the values of an app that the configuration declares; nil for any other app
-	Grants   []core.Access          // grants that were checked and are in force
-	Given    []core.Access          // the Grants that come from user_config, for which the app may lose its own user
+	Declared         map[string]core.Secret // the values of an app that the configuration declares; nil for any other app
+	Grants           []core.Access          // grants that were checked and are in force
+	UserConfigGrants []core.Access          // the Grants that come from user_config, for which the app may lose its own user
 
 	Trace    bool                           // report to OnDenied the files that the app opens and cannot see
 	OnDenied func(a core.Access, count int) // called when the sandbox denied something; may be nil

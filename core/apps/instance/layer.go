@@ -21,7 +21,7 @@ func addLayers(p *sandbox.Profile, spec Spec, dirs []string) error {
 		state := filepath.Join(spec.Layer, strconv.Itoa(i))
 		layer := sandbox.Layer{Dir: dir, Upper: filepath.Join(state, "upper"), Work: filepath.Join(state, "work")}
 		if err := prepareLayer(layer, p.UID); err != nil {
-			return fmt.Errorf("the layer of its bundle cannot be created: %w", err)
+			return fmt.Errorf("the layer for its bundle cannot be created: %w", err)
 		}
 		p.Layers = append(p.Layers, layer)
 	}
@@ -50,9 +50,9 @@ func prepareLayer(l sandbox.Layer, uid int) error {
 	return err
 }
 
-// ownDirectories creates the bundle's directories in the layer, without their files, and gives them to the app's user.
-// It uses os.Root to stay within the layer, because an app that was started at the same time may already be changing the
-// layer.
+// ownDirectories creates the bundle's directories in the layer, without their files, and makes the app's user their
+// owner. It uses os.Root to stay within the layer, because an app that was started at the same time may already be
+// changing the layer.
 func ownDirectories(l sandbox.Layer, uid int) (err error) {
 	upper, err := os.OpenRoot(l.Upper)
 	if err != nil {

@@ -12,10 +12,10 @@ func TestOnlyEnforcedLimitsAreShown(t *testing.T) {
 	all := sandbox.Limits{Memory: 1 << 30, Processes: 2, OpenFiles: 3, FileSize: 4 << 20, CPU: 5}
 	settings := config.Sandbox{Level: sandbox.LevelNamespaces, Limits: all}
 	confined := Confinement{Probe: process.Probe{Level: sandbox.LevelLandlock}}
-	if held := confined.Held(settings); held != all {
-		t.Errorf("in a sandbox, %+v apply", held)
+	if limits := confined.EnforcedLimits(settings); limits != all {
+		t.Errorf("in a sandbox, %+v apply", limits)
 	}
-	if held := (Confinement{}).Held(settings); held != (sandbox.Limits{}) {
-		t.Errorf("without a sandbox and without cgroups, %+v apply", held)
+	if limits := (Confinement{}).EnforcedLimits(settings); limits != (sandbox.Limits{}) {
+		t.Errorf("without a sandbox and without cgroups, %+v apply", limits)
 	}
 }

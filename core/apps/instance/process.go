@@ -65,7 +65,7 @@ func (p *Process) Memory() int64 { return p.process.Memory() }
 // report it.
 func (p *Process) Activity() (a process.Activity, ok bool) { return p.process.Activity() }
 
-// Shutdown ends the whole process tree (SIGTERM, then SIGKILL after grace) and closes the connection.
+// Shutdown stops the whole process tree (SIGTERM, then SIGKILL after grace) and closes the connection.
 func (p *Process) Shutdown(grace time.Duration) error {
 	err := p.process.Stop(context.Background(), grace)
 	_ = p.Close()

@@ -16,15 +16,15 @@ func TestANewProgramOnTheSearchPathIsFoundImmediately(t *testing.T) {
 	}
 	var programs searchPathPrograms
 	install("one")
-	found := programs.of([]string{dir}, nil)
+	found := programs.list([]string{dir}, nil)
 	if !slices.Contains(found, filepath.Join(dir, "one")) {
 		t.Fatalf("%q", found)
 	}
-	if again := programs.of([]string{dir}, nil); &again[0] != &found[0] {
+	if again := programs.list([]string{dir}, nil); &again[0] != &found[0] {
 		t.Error("it searched again")
 	}
 	install("two")
-	if found := programs.of([]string{dir}, nil); !slices.Contains(found, filepath.Join(dir, "two")) {
+	if found := programs.list([]string{dir}, nil); !slices.Contains(found, filepath.Join(dir, "two")) {
 		t.Errorf("%q", found)
 	}
 }

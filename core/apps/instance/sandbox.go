@@ -20,8 +20,8 @@ import (
 // Confinement holds the settings that the sandboxes of all apps share.
 type Confinement struct {
 	Probe process.Probe
-	Home  string   // the server's home, which remains closed except for the app's own directories
-	Hide  []string // more paths of the server that remain closed
+	Home  string   // the server's home, of which apps can access only their own directories
+	Hide  []string // more of the server's paths that apps cannot access
 	// Ports returns the ports of the server, its database and its plugins, on which no app may listen. nil for none.
 	Ports func() []int
 
@@ -29,14 +29,14 @@ type Confinement struct {
 	NoCgroups string       // why Cgroups is nil
 }
 
-// Held returns the limits that are actually enforced for an app with these settings. Cgroup limits are enforced at
-// every level, the others only in a sandbox.
-func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
+// EnforcedLimits returns the limits that are actually enforced for an app with these settings. Cgroup limits are
+// enforced at every level, the others only in a sandbox.
+func (c Confinement) EnforcedLimits(s config.Sandbox) sandbox.Limits {
 	if c.Level(s) > sandbox.LevelNone {
 		return s.Limits
 	}
-	held, _ := c.Cgroups.Bounds().Split(s.Limits)
-	return held
+	enforced, _ := c.Cgroups.Bounds().Split(s.Limits)
+	return enforced
 }
 
 // Level returns the sandbox level at which an app with these settings runs.
@@ -79,7 +79,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	}
 	p.Read = append(sandbox.SystemPaths(), own...)
 	runtimes := s.runtimes(spec, launch.Path)
-	p.Read = slices.Concat(p.Read, runtimes, s.programs.of(s.searchPath(), s.protected()), settings.Read)
+	p.Read = slices.Concat(p.Read, runtimes, s.programs.list(s.searchPath(), s.protected()), settings.Read)
 	if err := s.setUser(p, spec, launch.Path, runtimes); err != nil {
 		return nil, err
 	}
@@ -98,10 +98,10 @@ func (s *Starter) runtimes(spec Spec, program string) []string {
 
 func (s *Starter) searchPath() []string { return filepath.SplitList(s.HostEnv["PATH"]) }
 
-// protected returns the directories that do not become readable because a program is inside them.
+// protected returns the directories that do not become readable even if a program is inside them.
 func (s *Starter) protected() []string { return []string{s.Confinement.Home, s.HostEnv["HOME"]} }
 
-// granted returns the directories that the configuration gives to a declared app, if that app is installed from a path
+// granted returns the directories that the configuration grants to a declared app, if that app is installed from a path
 // on this machine. The app may have been given other values since then. Such values grant nothing: permissions granted
 // by people are in Spec.Grants.
 func (s *Starter) granted(spec Spec) ([]string, error) {
@@ -117,7 +117,7 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 		switch {
 		case !filepath.IsAbs(path):
 		case Within(path, s.Confinement.Home) || Within(s.Confinement.Home, path):
-			return nil, fmt.Errorf("%q cannot be given to an app: it contains the server's home or is inside it", path)
+			return nil, fmt.Errorf("an app cannot be granted access to %q, which contains the server's home or is inside it", path)
 		default:
 			paths = append(paths, path)
 		}
@@ -126,10 +126,10 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 }
 
 // setUser gives the app its own user ID if that user can read everything the app needs. Directories that the
-// configuration opens for writing belong to the server's user, so an app with such directories runs as that user.
+// configuration makes writable belong to the server's user, so an app with such directories runs as that user.
 func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtimes []string) error {
 	own := s.Confinement.ownUser(spec.Sandbox) && len(p.Write) == 1
-	own = own && s.keepsUser(spec, p.Level)
+	own = own && s.canKeepUser(spec, p.Level)
 	if own && Within(spec.Record.Dir, s.Confinement.Home) {
 		if err := publish(spec.Record.Dir); err != nil {
 			return fmt.Errorf("its files cannot be made readable: %w", err)
@@ -143,7 +143,7 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 		for _, path := range append([]string{spec.DataDir, spec.Record.Dir, program}, runtimes...) {
 			reachable, err := openWay(path)
 			if err != nil {
-				return fmt.Errorf("the directories above its own cannot be opened: %w", err)
+				return fmt.Errorf("the directories above its own cannot be made accessible: %w", err)
 			}
 			own = own && reachable
 		}
@@ -155,7 +155,7 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 		return nil
 	}
 	if err := process.Own(spec.DataDir, p.UID, temporaryDir); err != nil { // the directory may have just been created
-		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
+		return fmt.Errorf("its data directory cannot be transferred to its user: %w", err)
 	}
 	return nil
 }
@@ -186,8 +186,8 @@ func openWay(path string) (reachable bool, err error) {
 	return true, nil
 }
 
-// publish makes the files of an installed bundle readable for all users. The server's home, which contains them,
-// remains closed to other users.
+// publish makes the files of an installed bundle readable by all users. The server's home, which contains them,
+// remains inaccessible to other users.
 func publish(dir string) error {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o005 == 0o005 {
 		return err
@@ -215,8 +215,8 @@ func readBits(mode fs.FileMode) fs.FileMode {
 	return 0o044
 }
 
-// checkedEntries limits how many entries of a directory are checked.
-const checkedEntries = 200
+// maxCheckedEntries limits how many entries of a directory are checked.
+const maxCheckedEntries = 200
 
 // readableByAll reports whether every user may read a path and, for a directory, its first entries. A path that does
 // not exist counts as readable.
@@ -235,7 +235,7 @@ func readableByAll(path string) bool {
 	if err != nil {
 		return false
 	}
-	for _, entry := range entries[:min(len(entries), checkedEntries)] {
+	for _, entry := range entries[:min(len(entries), maxCheckedEntries)] {
 		if info, err := entry.Info(); err == nil && info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o004 == 0 {
 			return false
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestAManifestCannotOpenADirectoryToItsApp(t *testing.T) {
+func TestAManifestCannotGrantItsAppADirectory(t *testing.T) {
 	home, secret := t.TempDir(), t.TempDir()
 	dir := filepath.Join(home, "apps/hostile/bundle/1")
 	for name, content := range map[string]string{"server/bin/run": "", "server/pyvenv.cfg": "home = " + secret + "\n"} {
@@ -53,8 +53,8 @@ func TestAManifestCannotOpenADirectoryToItsApp(t *testing.T) {
 	}
 }
 
-// An admin of a workspace may change the values of an app that the configuration declares.
-func TestOnlyTheValuesInTheConfigurationOpenDirectories(t *testing.T) {
+// A workspace admin may change the values of an app that the configuration declares.
+func TestOnlyTheValuesInTheConfigurationGrantDirectories(t *testing.T) {
 	s := &Starter{Confinement: Confinement{Home: "/srv/ropewalk"}}
 	spec := Spec{
 		Declared: map[string]core.Secret{"folder": "/srv/notes"},
@@ -101,7 +101,7 @@ func TestTheCommandThatGivesAnAppsUserAccessQuotesThePath(t *testing.T) {
 	if err == nil {
 		t.Fatal("the app's user has access")
 	}
-	_, command, _ := strings.Cut(err.Error(), "; to allow it, run ")
+	_, command, _ := strings.Cut(err.Error(), "; to allow access, run ")
 	if words, err := shellquote.Split(command); err != nil || words[len(words)-1] != path {
 		t.Errorf("the command is %q: %q, %v", command, words, err)
 	}

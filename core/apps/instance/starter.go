@@ -138,22 +138,22 @@ func permit(dir string, mode fs.FileMode) error {
 // handshake, its response is the reason, even if the process exited afterwards.
 func (s *Starter) abandon(ctx context.Context, spec Spec, p *Process, redactor logs.Redactor, err error) error {
 	reason := handshakeFailure(ctx, spec, err)
-	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !answered && ctx.Err() == nil {
+	if responded := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !responded && ctx.Err() == nil {
 		select {
 		case <-p.process.Done():
 			reason = "before it answered initialize, " + exitStatus(p.process)
 		case <-time.After(exitWait):
 		}
 	}
-	ended := p.process.Stop(context.WithoutCancel(ctx), 0)
+	stopErr := p.process.Stop(context.WithoutCancel(ctx), 0)
 	failure := NewFailure(redactor.Text(reason), p.output)
 	_ = p.output.Close()
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return errors.Join(ctx.Err(), ended)
+		return errors.Join(ctx.Err(), stopErr)
 	}
 	failure.cause = refusal(err)
-	if ended != nil {
-		failure.Reason += "; " + ended.Error()
+	if stopErr != nil {
+		failure.Reason += "; " + stopErr.Error()
 	}
 	return failure
 }
@@ -188,11 +188,11 @@ func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
 		return nil, ctx.Err()
 	}
 	failure := &Failure{Reason: r.redactor.Text(handshakeFailure(ctx, spec, err)), cause: refusal(err)}
-	if needed, ok := errors.AsType[*core.Error](err); ok { // an error of the account
-		failure.cause = needed
+	if accountErr, ok := errors.AsType[*core.Error](err); ok { // an error of the account
+		failure.cause = accountErr
 	}
-	if answered, ok := errors.AsType[*remote.Error](err); ok {
-		failure.Status, failure.Challenge = answered.Status, answered.Challenge
+	if httpErr, ok := errors.AsType[*remote.Error](err); ok {
+		failure.Status, failure.Challenge = httpErr.Status, httpErr.Challenge
 	}
 	return nil, failure
 }

@@ -18,16 +18,16 @@ import (
 // ErrTimeout is the cancellation cause of a call whose app was silent for longer than Options.CallTimeout.
 var ErrTimeout = errors.New("the app did not answer in time")
 
-// Call is one call to an app. It becomes one or more requests. A clock ends the call when the app is silent for too
-// long. The clock stops while the client is being asked something, because a person may need more time than an app is
-// allowed.
+// Call is one call to an app. It becomes one or more requests. A clock cancels the call if the app is silent for too
+// long. The clock stops while the client is being asked something, because a person may need more time than apps are
+// given.
 type Call struct {
 	link.Request
 	Account string  // the linked account to call with; "" for an app without accounts
 	Client  *Client // the client on whose behalf the call is made; nil if there is no client to ask
 	Asker   Asker   // asks Client while the call is in flight; nil if the client cannot be asked
-	Owner   string  // identifies a stateless client: only the owner can resume its suspended calls
-	Issued  string  // what servers of the previous version call the owner: the issuer and the subject
+	Owner   string  // identifies a stateless client, the only one that can resume its suspended calls
+	Issued  string  // how servers of the previous version identify the owner: by the issuer and the subject
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
 	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client does not accept tasks
 
@@ -182,7 +182,7 @@ func (d *Dialog) Connect(ctx context.Context, account string) error {
 	return nil
 }
 
-// EndAccount ends all instances that use an account, in any app, and waits until they have ended.
+// EndAccount shuts down all instances that use an account, in any app, and waits until they have stopped.
 func (b *Broker) EndAccount(account string) {
 	b.pool.shutdownAll(func(k poolKey) bool { return k.account == account && account != "" })
 }
@@ -273,7 +273,7 @@ func (c *Call) withClock(notify func(rpc.Notification)) func(rpc.Notification) {
 	}
 }
 
-// codeHeaderMismatch is the error code that a remote app returns when the HTTP headers are not those that its schemas
+// codeHeaderMismatch is the error code that a remote app returns if the HTTP headers are not those that its schemas
 // require (MCP 2026-07-28).
 const codeHeaderMismatch = -32020
 
@@ -303,7 +303,7 @@ func (d *Dialog) CallError(ctx context.Context, in instance.Instance, method str
 		}
 		return core.Wrap(core.CodeUnavailable, err, text)
 	case errors.Is(err, link.ErrClosed) || isClosed(in.Done()):
-		return core.Wrap(core.CodeUnavailable, err, "app "+name+" stopped while the call was running; it was not repeated").WithRetryAfter(time.Second)
+		return core.Wrap(core.CodeUnavailable, err, "app "+name+" stopped while the call was running; the call was not repeated").WithRetryAfter(time.Second)
 	case errors.Is(err, link.ErrTooLarge):
 		return core.Wrap(core.CodeUnavailable, err, fmt.Sprintf("app %s: %v: the limit is %d bytes (limits.answerBytes)", name, link.ErrTooLarge, d.broker.o.MaxAnswer))
 	case errors.Is(err, link.ErrParams):

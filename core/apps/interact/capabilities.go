@@ -60,7 +60,7 @@ func (d *Dialog) learn(change func(*bundleCapabilities)) {
 	b := *d.bundle.Load()
 	before, after := d.broker.capabilities.update(b, change)
 	if after.asks != before.asks {
-		d.log.Info("app asks its clients questions: each session that can answer gets its own instance")
+		d.log.Info("app asks its clients questions, so each session that can answer gets its own instance")
 		d.broker.recordAsks(b, after.asks)
 	}
 }

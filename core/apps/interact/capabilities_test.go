@@ -14,8 +14,8 @@ func TestRecordedCapabilitiesBelongToOneVersionOfABundle(t *testing.T) {
 		_ = settings.PutSetting(t.Context(), name, value)
 		b := newBroker(t, settings)
 		b.LoadCapabilities(t.Context())
-		expect(t, "what it asks", b.capabilities.get(Bundle{"@a/b", "1.0"}).asks, asks)
-		expect(t, "what its next version asks", b.capabilities.get(Bundle{"@a/b", "1.1"}).asks, ability(0))
+		expect(t, "what it asks for", b.capabilities.get(Bundle{"@a/b", "1.0"}).asks, asks)
+		expect(t, "what its next version asks for", b.capabilities.get(Bundle{"@a/b", "1.1"}).asks, ability(0))
 	}
 }
 

@@ -27,7 +27,7 @@ type App interface {
 	StartFor(ctx context.Context, s Session) (instance.Instance, error)
 }
 
-// Session says what an instance of the session pool is for.
+// Session describes what an instance of the session pool is for.
 type Session struct {
 	ID                 string          // "" for all stateless clients, and for all clients of an account
 	Account            string          // the linked account to call with; "" for none
@@ -40,7 +40,7 @@ type Session struct {
 type PeerRequester interface {
 	// ServerID returns the ID of this server.
 	ServerID() string
-	// RequestPeer sends a request to another server. The error is core.CodeNotFound if that server is gone.
+	// RequestPeer sends a request to another server. It returns core.CodeNotFound if that server is gone.
 	RequestPeer(ctx context.Context, server, topic string, request json.RawMessage) (json.RawMessage, error)
 }
 
@@ -52,7 +52,7 @@ type Options struct {
 	CallTimeout  time.Duration   // how long an app may be silent during a call
 	MaxCalls     int             // maximum number of calls in flight per app
 	MaxAnswer    int             // maximum size of an answer in bytes, for error messages
-	Grace        time.Duration   // how long a process may take to end before it is killed
+	Grace        time.Duration   // how long a process may take to exit before it is killed
 	MaxInstances int             // maximum size of the session pool
 	InstanceIdle time.Duration   // how long an unused instance is kept
 	Life         context.Context //nolint:containedctx // cancelled when the server shuts down
@@ -68,12 +68,12 @@ type Broker struct {
 	elicitations *elicitations
 	pool         *pool
 	suspended    *suspendedCalls
-	asking       *limits.Places // one per request to another server
+	peerRequests *limits.Places // one per request to another server
 }
 
-// MaxAsking is how many requests to other servers may wait at a time. A server also handles no more than that at
+// MaxPeerRequests is how many requests to other servers may wait at a time. A server also handles no more than that at
 // once.
-const MaxAsking = 256
+const MaxPeerRequests = 256
 
 // NewBroker returns a Broker that has no apps yet.
 func NewBroker(o Options) *Broker {
@@ -83,7 +83,7 @@ func NewBroker(o Options) *Broker {
 	}
 	return &Broker{
 		o: o, capabilities: &capabilities{known: map[Bundle]bundleCapabilities{}}, elicitations: &elicitations{sessions: map[elicitation]string{}},
-		pool: &pool{o: o, open: map[poolKey]*pooled{}}, suspended: newSuspendedCalls(statePrefixOf(server)), asking: limits.NewPlaces(MaxAsking, 0),
+		pool: &pool{o: o, open: map[poolKey]*pooled{}}, suspended: newSuspendedCalls(statePrefixOf(server)), peerRequests: limits.NewPlaces(MaxPeerRequests, 0),
 	}
 }
 

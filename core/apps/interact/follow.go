@@ -15,7 +15,7 @@ import (
 )
 
 // ErrKeepTask is the cancellation cause of a call whose task continues in the app, because this server or a peer server
-// will ask for it again.
+// will poll it again.
 var ErrKeepTask = errors.New("the server is shutting down")
 
 // Follow lets an app answer a tool call with its own task (MCP extension io.modelcontextprotocol/tasks). The call
@@ -67,7 +67,7 @@ func (c *Call) sendFollowed(in instance.Instance, r link.Request) (json.RawMessa
 	if json.Unmarshal(raw, &t.task) != nil || t.task.ID == "" {
 		return nil, errInvalidTask()
 	}
-	t.task.InputRequests = nil // input requests are only part of the answers to tasks/get
+	t.task.InputRequests = nil // only responses to tasks/get contain input requests
 	return t.wait(c.ctx)
 }
 
@@ -91,7 +91,7 @@ type follower struct {
 	task         followedTask
 }
 
-// wait asks the app for the task until it has ended, and returns its result. If the call is cancelled, so is the task.
+// wait polls the task until it has ended, and returns its result. If the call is cancelled, so is the task.
 func (t *follower) wait(ctx context.Context) (json.RawMessage, error) {
 	for {
 		switch t.task.Status {
@@ -106,7 +106,7 @@ func (t *follower) wait(ctx context.Context) (json.RawMessage, error) {
 			}
 			return nil, t.task.Error
 		case "cancelled":
-			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app cancelled the task of the call: " + t.task.StatusMessage}
+			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app cancelled the call's task: " + t.task.StatusMessage}
 		case "working", "input_required":
 		default:
 			return nil, errInvalidTask()
@@ -128,7 +128,7 @@ func (t *follower) report() {
 	t.call.Follow.Changed(state)
 }
 
-// pause waits until it is time to ask for the task again, and asks. Responses of the client end the wait.
+// pause waits until it is time to poll the task again, and polls it. Responses from the client end the wait.
 func (t *follower) pause(ctx context.Context) error {
 	timer := time.NewTimer(task{PollInterval: t.task.PollInterval}.poll())
 	defer timer.Stop()
@@ -145,7 +145,7 @@ func (t *follower) pause(ctx context.Context) error {
 	return t.poll(ctx)
 }
 
-// poll asks for the task. Each answer resets the call's clock.
+// poll gets the task's current state. Each response resets the call's clock.
 func (t *follower) poll(ctx context.Context) error {
 	raw, err := t.send(ctx, "tasks/get", map[string]any{"taskId": t.task.ID})
 	if err != nil {
@@ -167,21 +167,21 @@ func (t *follower) send(ctx context.Context, method string, params map[string]an
 		return nil, err
 	}
 	capabilities := t.capabilities
-	if len(capabilities) == 0 { // the server asks again for the task of an earlier call
+	if len(capabilities) == 0 { // the server polls the task of an earlier call
 		capabilities = json.RawMessage(`{"extensions":{"` + TasksExtension + `":{}}}`)
 	}
 	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.call.withClock(t.call.Notify), Caller: t.call, Capabilities: capabilities})
 }
 
 // abandon cancels the task if the call was cancelled. If the app was silent for too long, its task continues, because
-// the server asks for it again.
+// the server polls it again.
 func (t *follower) abandon(ctx context.Context) {
 	if cause := context.Cause(ctx); ctx.Err() != nil && !errors.Is(cause, ErrKeepTask) && !errors.Is(cause, ErrTimeout) {
 		t.cancel(context.WithoutCancel(ctx))
 	}
 }
 
-// cancel cancels the task. Errors are ignored: the task may have ended already.
+// cancel cancels the task. Errors are ignored because the task may have ended already.
 func (t *follower) cancel(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// taskInstance is an app that answers calls with a task.
+// taskInstance is an app that responds to calls with a task.
 type taskInstance struct {
 	instance.Instance
 	answer func(ctx context.Context, method string) (json.RawMessage, error) // to requests about the task
@@ -41,7 +41,7 @@ func (i *taskInstance) received(method string) bool {
 	return slices.Contains(i.methods, method)
 }
 
-// silent never answers.
+// silent never responds.
 func silent(ctx context.Context, _ string) (json.RawMessage, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
@@ -55,10 +55,10 @@ func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) 
 		cancelled bool
 	}{
 		{"the call is cancelled", "", context.Canceled, true},
-		{"the call is cancelled when it asks again", "t1", context.Canceled, true},
-		{"the server ends", "", ErrKeepTask, false},
+		{"the call is cancelled when it polls again", "t1", context.Canceled, true},
+		{"the server stops", "", ErrKeepTask, false},
 		{"the app is silent", "", nil, false},
-		{"the app is silent when it is asked again", "t1", nil, false},
+		{"the app is silent when it is polled again", "t1", nil, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			in := &taskInstance{answer: silent}
@@ -81,7 +81,7 @@ func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) 
 	}
 }
 
-// invalidTask is an app that answers a call with a handle, and tasks/get with a state.
+// invalidTask is an app that responds to a call with a handle, and tasks/get with a state.
 type invalidTask struct {
 	taskInstance
 	handle, state string
@@ -94,7 +94,7 @@ func (i *invalidTask) Call(_ context.Context, r link.Request) (json.RawMessage, 
 	return json.RawMessage(i.state), nil
 }
 
-func TestAnInvalidTaskOfAnAppFailsTheCall(t *testing.T) {
+func TestAnInvalidTaskFromAnAppFailsTheCall(t *testing.T) {
 	const handle, state = `{"resultType":"task","taskId":"t1","status":"working"}`, `{"resultType":"complete","taskId":"t1","status":"completed","result":{"content":[]}}`
 	for _, c := range []struct{ name, handle, state string }{
 		{"no id", `{"resultType":"task","status":"working"}`, state},

@@ -17,7 +17,7 @@ import (
 
 // pool is the session pool: the instances that running apps have in addition to their shared one. An app has one for
 // each session whose client it asks questions, and one for stateless clients if the shared instance is stateful,
-// because one connection cannot serve both kinds well. Instances start when a call needs them. They end with their
+// because one connection cannot serve both kinds well. Instances start when a call needs them. They stop with their
 // session, with their app, or after some time without use. Their number is limited.
 type pool struct {
 	o Options
@@ -38,7 +38,7 @@ const (
 )
 
 // errCannotStart means that another instance of an app could not be started. Some apps cannot run twice.
-var errCannotStart = errors.New("the app could not be started again")
+var errCannotStart = errors.New("another instance of the app could not be started")
 
 // poolKey says whom an instance serves: one session, or all stateless clients if session is "". If account is set, the
 // instance serves only calls with that account.
@@ -49,8 +49,8 @@ type poolKey struct {
 }
 
 // acquire returns the instance for key and starts it if necessary. The caller must call release when the call has
-// ended. With exclusive, the call gets its own instance; several can exist for one key. The error is the cause of
-// ctx, core.CodeUnavailable when the app is not running or there are too many instances, or errCannotStart.
+// ended. If exclusive is set, the call gets its own instance; several can exist for one key. The error is the cause of
+// ctx, core.CodeUnavailable if the app is not running or there are too many instances, or errCannotStart.
 func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, c *Call) (x *pooled, release func(), err error) {
 	if x, err = p.reserve(key, exclusive, c); err != nil {
 		return nil, nil, err
@@ -91,7 +91,7 @@ func (p *pool) reserve(key poolKey, exclusive bool, c *Call) (*pooled, error) {
 	}
 	if x == nil {
 		if p.isFull(key) && !p.evictIdle(key) {
-			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", key.dialog.key.Name, p.most(key))
+			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", key.dialog.key.Name, p.maxInstances(key))
 		}
 		x = p.start(key, exclusive, c)
 	}
@@ -125,8 +125,8 @@ func (p *pool) start(key poolKey, exclusive bool, c *Call) *pooled {
 	return x
 }
 
-// most returns the limit on instances. Instances of accounts and of sessions count separately.
-func (p *pool) most(key poolKey) int {
+// maxInstances returns the limit on instances. Instances of accounts and of sessions are counted separately.
+func (p *pool) maxInstances(key poolKey) int {
 	if key.account != "" {
 		return maxAccountInstances
 	}
@@ -135,12 +135,12 @@ func (p *pool) most(key poolKey) int {
 
 // checkShare returns core.CodeRateLimited if a user already uses half of the allowed instances, or one if only one is
 // allowed, and asks for another. The user's share of all MCP sessions is also half, and each session may need an
-// instance. An instance that serves all stateless clients does not count for anybody.
+// instance. An instance that serves all stateless clients is not counted for anybody.
 func (p *pool) checkShare(key poolKey, user string) error {
 	if user == "" || key.session == "" && key.account == "" {
 		return nil
 	}
-	share, n := max(1, p.most(key)/2), 0
+	share, n := max(1, p.maxInstances(key)/2), 0
 	for other, x := range p.open {
 		if x.users > 0 && x.user == user && (other.session != "" || other.account != "") && (other.account == "") == (key.account == "") {
 			n++
@@ -165,7 +165,7 @@ func (p *pool) isFull(key poolKey) bool {
 			n++
 		}
 	}
-	return n >= p.most(key)
+	return n >= p.maxInstances(key)
 }
 
 // evictIdle removes the instance of the same class (accounts or sessions) that has been unused for longest. It reports
@@ -209,7 +209,7 @@ func (p *pool) discard(x *pooled) {
 	}
 }
 
-// remove takes an instance out of the pool and ends it in the background. The caller holds the mutex.
+// remove takes an instance out of the pool and shuts it down in the background. The caller holds the mutex.
 func (p *pool) remove(x *pooled) {
 	delete(p.open, x.key)
 	if x.timer != nil {
@@ -225,11 +225,11 @@ func (p *pool) shutdown(x *pooled) {
 		return
 	}
 	if err := x.instance.Shutdown(p.o.Grace); err != nil {
-		x.key.dialog.log.Error("instance of a session could not be ended", "error", err)
+		x.key.dialog.log.Error("could not stop a session's instance", "error", err)
 	}
 }
 
-// shutdownAll ends the instances that match, and waits until they have ended.
+// shutdownAll shuts down the instances that match, and waits until they have stopped.
 func (p *pool) shutdownAll(match func(poolKey) bool) {
 	p.mu.Lock()
 	var ending sync.WaitGroup
@@ -274,10 +274,10 @@ type pooled struct {
 	users       int         // calls in flight; the pool's mutex guards this and the fields below
 	user        string      // the user whose call came first since it was last unused
 	unusedSince time.Time   // when the last call ended
-	timer       *time.Timer // ends the instance once it has been unused for long enough; nil while in use
+	timer       *time.Timer // shuts down the instance once it has been unused for long enough; nil while in use
 }
 
-// isOver reports whether the instance has ended, or failed so long ago that a new start may be tried.
+// isOver reports whether the instance has stopped, or failed so long ago that a new start may be tried.
 func (x *pooled) isOver() bool {
 	switch {
 	case !isClosed(x.ready):
@@ -309,7 +309,7 @@ func (x *pooled) answer(ctx context.Context, q rpc.Question, callers []link.Call
 	return asked.Answer(ctx, q, callers)
 }
 
-// EndSession ends all instances that apps have for a session, and waits until they have ended.
+// EndSession shuts down all instances that apps have for a session, and waits until they have stopped.
 func (b *Broker) EndSession(session string) {
 	if session != "" {
 		b.pool.shutdownAll(func(k poolKey) bool { return k.session == session })
@@ -325,10 +325,10 @@ func (b *Broker) NotifyRootsChanged(ctx context.Context, session string) {
 	}
 }
 
-// Wait waits until the instances that were removed from the pool have ended.
+// Wait waits until the instances that were removed from the pool have stopped.
 func (b *Broker) Wait() { b.pool.ending.Wait() }
 
-// EndInstances ends the app's instances in the session pool, and waits until they have ended.
+// EndInstances shuts down the app's instances in the session pool, and waits until they have stopped.
 func (d *Dialog) EndInstances() {
 	d.broker.pool.shutdownAll(func(k poolKey) bool { return k.dialog == d })
 }

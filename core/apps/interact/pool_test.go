@@ -21,15 +21,15 @@ func TestOneUserCannotTakeTheWholeSessionPool(t *testing.T) {
 			_, err := p.reserve(key, kind == "calls without a session", c)
 			return err
 		}
-		taken := 0
+		got := 0
 		var err error
 		for err == nil {
-			if err = reserve("mallory", strings.Repeat("m", taken+1)); err == nil {
-				taken++
+			if err = reserve("mallory", strings.Repeat("m", got+1)); err == nil {
+				got++
 			}
 		}
-		if most := p.most(poolKey{account: map[bool]string{true: "a"}[kind == "accounts"]}); taken != most/2 {
-			t.Errorf("%s: one user got %d of %d", kind, taken, most)
+		if limit := p.maxInstances(poolKey{account: map[bool]string{true: "a"}[kind == "accounts"]}); got != limit/2 {
+			t.Errorf("%s: one user got %d of %d", kind, got, limit)
 		}
 		if core.CodeOf(err) != core.CodeRateLimited || !strings.Contains(err.Error(), "per user") {
 			t.Errorf("%s: the refusal is %v", kind, err)

@@ -62,8 +62,8 @@ func (c *Call) canAsk(needed ability) bool {
 	return c.Asker != nil && c.Client != nil && c.Client.abilities&needed == needed
 }
 
-// untilAllEnd returns a context that is cancelled when ctx is, or when all callers have ended. Without callers it
-// follows ctx alone.
+// untilAllEnd returns a context that is cancelled when ctx is, or when all callers have ended. If there are none,
+// only ctx cancels it.
 func untilAllEnd(ctx context.Context, callers []link.Caller) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	running := new(atomic.Int64)
@@ -107,7 +107,7 @@ func SessionOf(callers []link.Caller) (session string) {
 	return session
 }
 
-// These limit how many URL elicitations are remembered, and how long their ids may be. The oldest are dropped first.
+// These limit how many URL elicitations are remembered, and how long their IDs may be. The oldest are dropped first.
 const (
 	maxElicitations  = 1000
 	maxElicitationID = 1024 // bytes
@@ -161,7 +161,7 @@ func (d *Dialog) ElicitationSession(n rpc.Notification) string {
 	return e.sessions[elicitation{d.key, elicitationID(n.Params)}]
 }
 
-// With these error codes, an app says what the user or the client must do first.
+// With these error codes, an app indicates what the user or the client must do first.
 const (
 	codeURLElicitationRequired = -32042 // 2025-11-25: the user must visit the URLs in the data before the call is repeated
 	codeMissingCapability      = -32021 // link.StatelessVersion: the client did not declare a required capability

@@ -116,10 +116,10 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c *Call) (json.
 	if peers == nil || !named || server == peers.ServerID() {
 		return nil, errUnknownState()
 	}
-	if d.broker.asking.Take(c.Sender) != nil {
-		return nil, core.Errorf(core.CodeRateLimited, "too many of your calls are being resumed on other servers: the limit is %d", d.broker.asking.Share()).WithRetryAfter(time.Second)
+	if d.broker.peerRequests.Take(c.Sender) != nil {
+		return nil, core.Errorf(core.CodeRateLimited, "too many of your calls are being resumed on other servers: the limit is %d", d.broker.peerRequests.Share()).WithRetryAfter(time.Second)
 	}
-	defer d.broker.asking.Release(c.Sender)
+	defer d.broker.peerRequests.Release(c.Sender)
 	request, err := json.Marshal(PeerResume{d.key.Workspace, d.key.Name, c.Issued, c.Owner, c.Method, c.Params})
 	if err != nil {
 		return nil, err

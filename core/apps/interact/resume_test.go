@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-// silentPeer is a server that never answers.
+// silentPeer is a server that never responds.
 type silentPeer struct{}
 
 func (silentPeer) ServerID() string { return "a" }
@@ -32,7 +32,7 @@ func TestOneUserCannotTakeAllRequestsToOtherServers(t *testing.T) {
 			return err
 		}
 		var waiting sync.WaitGroup
-		for range MaxAsking {
+		for range MaxPeerRequests {
 			waiting.Go(func() { _ = resume(ctx, "mallory") })
 		}
 		synctest.Wait()

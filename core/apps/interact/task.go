@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// These are the pauses between two polls of a task. An app can suggest one (pollInterval), which is kept within the
-// limits.
+// These are the pauses between two polls of a task. An app can suggest one (pollInterval), which is clamped to
+// the limits.
 const (
 	defaultPoll = time.Second
 	minPoll     = 50 * time.Millisecond
@@ -92,8 +92,8 @@ type taskRun struct {
 	reported int             // progress notifications sent
 }
 
-// wait polls the task until it has ended or needs input, and returns its result. Each answer to a poll resets the
-// call's clock.
+// wait polls the task until it has ended or needs input, and returns its result. Each response to a poll resets
+// the call's clock.
 func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 	t.report("")
 	for t.task.isPending() {
@@ -119,7 +119,7 @@ func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 		t.report(before)
 	}
 	if t.task.Status == "cancelled" {
-		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app cancelled the task of the call: " + t.task.StatusMessage}
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app cancelled the call's task: " + t.task.StatusMessage}
 	}
 	return t.send(ctx, "tasks/result")
 }
@@ -144,7 +144,7 @@ func (t *taskRun) send(ctx context.Context, method string) (json.RawMessage, err
 	return t.in.Call(ctx, link.Request{Method: method, Params: params, Notify: t.request.Notify, Caller: t.call})
 }
 
-// cancel cancels the task of a call that has ended. Errors are ignored: the task may have ended already.
+// cancel cancels the task of a call that has ended. Errors are ignored because the task may have ended already.
 func (t *taskRun) cancel(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()

@@ -39,7 +39,7 @@ func TestAFloodWithoutLineBreaksUsesLittleMemory(t *testing.T) {
 		fmt.Fprint(s, strings.Repeat("x", 1000))
 	}
 	if cap(s.line) > 2*maxLine || len(s.Tail()) > tailBytes {
-		t.Errorf("%d bytes of a line and %d of a tail are held", cap(s.line), len(s.Tail()))
+		t.Errorf("%d bytes of a line and %d of a tail are kept", cap(s.line), len(s.Tail()))
 	}
 	for i := range 100 {
 		fmt.Fprintf(s, "\nline %d", i)
@@ -78,7 +78,7 @@ func TestALogIsRotatedWhenItIsFull(t *testing.T) {
 	for file, want := range map[string]string{"": "line8\nlast\n", ".1": "line7\n", ".2": "line6\n"} {
 		got, err := os.ReadFile(path + file)
 		if err != nil || string(got) != want {
-			t.Errorf("stderr.log%s holds %q (%v), want %q", file, got, err, want)
+			t.Errorf("stderr.log%s contains %q (%v), want %q", file, got, err, want)
 		}
 	}
 	if _, err := os.Stat(path + ".3"); !os.IsNotExist(err) {

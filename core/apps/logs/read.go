@@ -77,7 +77,7 @@ type follower struct {
 	rest   string // an incomplete line
 }
 
-// open opens the current file. With atEnd, it skips the existing content.
+// open opens the current file. If atEnd is set, it skips the existing content.
 func (f *follower) open(atEnd bool) {
 	file, err := os.Open(f.path)
 	if err != nil {

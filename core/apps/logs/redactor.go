@@ -17,7 +17,7 @@ const minSecret = 4
 type Redactor struct{ replacer *strings.Replacer }
 
 // NewRedactor returns a Redactor for the secrets of an installation. These are all values in Env, except those that the
-// manifest declares without marking them as sensitive, and words that many programs have as settings. For a remote app,
+// manifest declares without marking them as sensitive, and words that many programs use as settings. For a remote app,
 // they also include the credentials, the headers, and the parts of the address that may be secret.
 func NewRedactor(record core.Installation) Redactor {
 	var fields map[string]bundle.Field
@@ -53,7 +53,7 @@ func NewRedactor(record core.Installation) Redactor {
 	return Redactor{strings.NewReplacer(pairs...)}
 }
 
-// isSetting reports whether a value is a word that many programs have as a setting, such as a log level. Such words are
+// isSetting reports whether a value is a word that many programs use as a setting, such as a log level. Such words are
 // not secrets, and programs print them all the time.
 func isSetting(value string) bool {
 	switch strings.ToLower(value) {
@@ -81,8 +81,8 @@ func inAddress(address string) (all []core.Secret) {
 	}
 	for _, part := range parts {
 		all = append(all, core.Secret(part))
-		if meant, err := url.QueryUnescape(part); err == nil && meant != part {
-			all = append(all, core.Secret(meant))
+		if unescaped, err := url.QueryUnescape(part); err == nil && unescaped != part {
+			all = append(all, core.Secret(unescaped))
 		}
 	}
 	return all

@@ -27,7 +27,7 @@ type workspaceOffer struct {
 
 type watcher struct{ changed func(core.Kind) }
 
-// NewCatalog returns an empty Catalog. collect reads what a workspace's apps offer at present.
+// NewCatalog returns an empty Catalog. collect reads what a workspace's apps currently offer.
 func NewCatalog(collect func(workspace string) *core.Offer) *Catalog {
 	return &Catalog{collect: collect, workspaces: map[string]*workspaceOffer{}}
 }

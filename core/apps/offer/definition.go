@@ -40,7 +40,7 @@ func validTool(raw json.RawMessage) (valid json.RawMessage, faults []string, err
 			"title": r.kind("a string"), "readOnlyHint": r.kind("a boolean"), "destructiveHint": r.kind("a boolean"),
 			"idempotentHint": r.kind("a boolean"), "openWorldHint": r.kind("a boolean"),
 		}),
-		"execution": r.object(map[string]fix{"taskSupport": r.word("required", "optional", "forbidden")}),
+		"execution": r.object(map[string]fix{"taskSupport": r.oneOf("required", "optional", "forbidden")}),
 		"icons":     r.icons,
 	})
 	if !hasInput && r.err == nil {
@@ -52,7 +52,7 @@ func validTool(raw json.RawMessage) (valid json.RawMessage, faults []string, err
 
 // members applies fixes to the members of an object.
 func (r *repair) members(path string, object json.RawMessage, fixes map[string]fix) json.RawMessage {
-	var gone []string
+	var removed []string
 	fixed, err := rawjson.Edit(object, func(name string, value json.RawMessage) (json.RawMessage, error) {
 		fix, known := fixes[name]
 		if !known {
@@ -60,7 +60,7 @@ func (r *repair) members(path string, object json.RawMessage, fixes map[string]f
 		}
 		switch after := fix(path+name, value); {
 		case after == nil:
-			gone = append(gone, name)
+			removed = append(removed, name)
 			return nil, nil
 		case bytes.Equal(after, value):
 			return nil, nil
@@ -68,8 +68,8 @@ func (r *repair) members(path string, object json.RawMessage, fixes map[string]f
 			return after, nil
 		}
 	})
-	if err == nil && len(gone) > 0 {
-		fixed, err = rawjson.Without(fixed, gone...)
+	if err == nil && len(removed) > 0 {
+		fixed, err = rawjson.Without(fixed, removed...)
 	}
 	if err != nil {
 		r.err = errors.Join(r.err, err)
@@ -78,8 +78,8 @@ func (r *repair) members(path string, object json.RawMessage, fixes map[string]f
 	return fixed
 }
 
-// wrong records that a value does not have the required kind.
-func (r *repair) wrong(path string, value json.RawMessage, want string) {
+// mismatch records that a value does not have the required kind.
+func (r *repair) mismatch(path string, value json.RawMessage, want string) {
 	r.faults = append(r.faults, fmt.Sprintf("%.100s is %s, but must be %s", path, kindOf(value), want))
 }
 
@@ -88,7 +88,7 @@ func (r *repair) kind(want string) fix {
 		if kindOf(value) == want {
 			return value
 		}
-		r.wrong(path, value, want)
+		r.mismatch(path, value, want)
 		return nil
 	}
 }
@@ -102,7 +102,7 @@ func (r *repair) object(fixes map[string]fix) fix {
 	}
 }
 
-func (r *repair) word(words ...string) fix {
+func (r *repair) oneOf(words ...string) fix {
 	return func(path string, value json.RawMessage) json.RawMessage {
 		var word string
 		if json.Unmarshal(value, &word) == nil && slices.Contains(words, word) {
@@ -120,7 +120,7 @@ func (r *repair) input(path string, value json.RawMessage) json.RawMessage {
 	switch kind := kindOf(value); {
 	case kind == "an object":
 	case kind == "null", string(value) == "true", json.Unmarshal(value, &elements) == nil && len(elements) == 0:
-		r.wrong(path, value, "an object")
+		r.mismatch(path, value, "an object")
 		return json.RawMessage(anyObject)
 	default:
 		r.err = fmt.Errorf("its %s is %s, but must be an object", path, kind)
@@ -166,7 +166,7 @@ func (r *repair) properties(path string, value json.RawMessage) json.RawMessage 
 		if kind := kindOf(schema); kind == "an object" || kind == "a boolean" {
 			return nil, nil
 		}
-		r.wrong(path+"."+name, schema, "a schema")
+		r.mismatch(path+"."+name, schema, "a schema")
 		return json.RawMessage(`{}`), nil
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func (r *repair) icons(path string, value json.RawMessage) json.RawMessage {
 	return r.elements(path, value, "a list of icons", func(element json.RawMessage) bool {
 		var check repair
 		check.object(map[string]fix{
-			"src": check.kind("a string"), "mimeType": check.kind("a string"), "sizes": check.required, "theme": check.word("light", "dark"),
+			"src": check.kind("a string"), "mimeType": check.kind("a string"), "sizes": check.required, "theme": check.oneOf("light", "dark"),
 		})("", element)
 		var icon struct {
 			Src *string `json:"src"`
@@ -198,7 +198,7 @@ func (r *repair) icons(path string, value json.RawMessage) json.RawMessage {
 func (r *repair) elements(path string, value json.RawMessage, want string, valid func(json.RawMessage) bool) json.RawMessage {
 	var all []json.RawMessage
 	if kindOf(value) != "an array" || json.Unmarshal(value, &all) != nil {
-		r.wrong(path, value, want)
+		r.mismatch(path, value, want)
 		return nil
 	}
 	kept := make([]json.RawMessage, 0, len(all))

@@ -49,7 +49,7 @@ func TestAnInvalidDefinitionIsRepairedAndItsOriginalIsKept(t *testing.T) {
 		if string(tools[0].Listed) != want || string(tools[0].Raw) != wrong {
 			t.Errorf("%s is listed as\n%s, kept as\n%s; want\n%s", wrong, tools[0].Listed, tools[0].Raw, want)
 		}
-		if len(reported) != 1 || !strings.Contains(reported[0], `"a", was made valid for clients: `) {
+		if len(reported) != 1 || !strings.Contains(reported[0], `corrected the tool "a": `) {
 			t.Errorf("%s: reported %q", wrong, reported)
 		}
 	}
@@ -83,7 +83,9 @@ func TestAnIrreparableDefinitionAffectsOnlyItsTool(t *testing.T) {
 	if len(tools) != 1 || tools[0].Name != "good" {
 		t.Errorf("listed %+v", tools)
 	}
-	if len(reported) != len(raws)-1 || slices.ContainsFunc(reported, func(s string) bool { return !strings.Contains(s, "left out: its inputSchema") }) {
+	if len(reported) != len(raws)-1 || slices.ContainsFunc(reported, func(s string) bool {
+		return !strings.HasPrefix(s, "left out the tool ") || !strings.Contains(s, ": its inputSchema")
+	}) {
 		t.Errorf("reported %q", reported)
 	}
 }
@@ -92,7 +94,7 @@ func TestTheWarningAboutADefinitionNamesAFewOfItsFaults(t *testing.T) {
 	var reported string
 	r := Reader{Logger: hclog.NewNullLogger(), Report: func(sentence string) { reported = sentence }}
 	r.parseTools([]json.RawMessage{json.RawMessage(`{"name":"a","title":1,"description":null,"_meta":[],"icons":1,"execution":1,"annotations":1,"inputSchema":[]}`)})
-	if !strings.HasPrefix(reported, `an item of the list of tools, "a", was made valid for clients: title is a number, but must be a string; description is null`) || !strings.HasSuffix(reported, "; and 2 more") {
+	if !strings.HasPrefix(reported, `corrected the tool "a": title is a number, but must be a string; description is null`) || !strings.HasSuffix(reported, "; and 2 more") {
 		t.Errorf("reported %q", reported)
 	}
 }

@@ -29,7 +29,7 @@ const (
 // parseTools parses a list of tools. If r.Headers is set, arguments are also sent in HTTP headers
 // (link.StatelessVersion), and tools whose schemas break the rules for such headers are left out.
 func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
-	repaired := warnings{reader: r, kind: core.KindTools, outcome: "was made valid for clients"}
+	repaired := warnings{reader: r, kind: core.KindTools, done: "corrected"}
 	defer repaired.end()
 	return r.Tools.Apply(parseList(r, raws, core.KindTools, func(raw json.RawMessage) (core.Tool, string, error) {
 		t, name, err := parseTool(raw, r.Server)
@@ -55,37 +55,45 @@ func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
 	}))
 }
 
-// warn logs what is wrong with an item, in the server's log and in the app's log.
-func (r Reader) warn(kind core.Kind, name, outcome, reason string) {
+// warn logs what was done about an invalid item, in the server's log and in the app's log.
+func (r Reader) warn(kind core.Kind, name, done, reason string) {
 	name = fmt.Sprintf("%.100q", name)
-	r.Logger.Warn("item of an app's list "+outcome, "list", kind, "name", name, "reason", reason)
+	r.Logger.Warn(done+" an item of an app's list", "list", kind, "name", name, "reason", reason)
 	if r.Report != nil {
-		r.Report(fmt.Sprintf("an item of the list of %s, %s, %s: %s", kind, name, outcome, reason))
+		r.Report(fmt.Sprintf("%s the %s %s: %s", done, noun(kind), name, reason))
 	}
 }
 
-// warnings logs the items of one list that have the same outcome. Only the first maxWarnings are named, because an app
-// decides how many there are.
+// warnings logs the invalid items of one list. Only the first maxWarnings are named, because an app decides how many
+// there are.
 type warnings struct {
-	reader  Reader
-	kind    core.Kind
-	outcome string
-	count   int
+	reader Reader
+	kind   core.Kind
+	done   string // what was done about the items: "left out" or "corrected"
+	count  int
 }
 
 func (w *warnings) add(name, reason string) {
 	if w.count++; w.count <= maxWarnings {
-		w.reader.warn(w.kind, name, w.outcome, reason)
+		w.reader.warn(w.kind, name, w.done, reason)
 	}
 }
 
 func (w *warnings) end() {
 	if more := w.count - maxWarnings; more > 0 {
-		w.reader.Logger.Warn("more items of an app's list "+w.outcome, "list", w.kind, "items", more)
+		w.reader.Logger.Warn(w.done+" more items of an app's list", "list", w.kind, "items", more)
 		if w.reader.Report != nil {
-			w.reader.Report(fmt.Sprintf("%d more items of the list of %s: %s", more, w.kind, w.outcome))
+			w.reader.Report(fmt.Sprintf("%s %d more %ss", w.done, more, noun(w.kind)))
 		}
 	}
+}
+
+// noun returns the word for one item of a list.
+func noun(kind core.Kind) string {
+	if kind == core.KindTemplates {
+		return "resource template"
+	}
+	return strings.TrimSuffix(string(kind), "s")
 }
 
 // parseList parses a list and keeps its order. It leaves out items that could not be requested: those without a name,
@@ -94,8 +102,8 @@ func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse fu
 	if len(raws) == 0 {
 		return nil
 	}
-	left := warnings{reader: r, kind: kind, outcome: "left out"}
-	defer left.end()
+	omitted := warnings{reader: r, kind: kind, done: "left out"}
+	defer omitted.end()
 	list := make([]T, 0, len(raws))
 	seen := make(map[string]bool, len(raws))
 	for _, raw := range raws {
@@ -104,7 +112,7 @@ func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse fu
 			err = errors.New("the app already listed an item with this name")
 		}
 		if err != nil {
-			left.add(name, err.Error())
+			omitted.add(name, err.Error())
 			continue
 		}
 		seen[name] = true

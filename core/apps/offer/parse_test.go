@@ -19,7 +19,7 @@ func TestOnlyTheFirstItemsThatAreLeftOutOrRepairedAreNamed(t *testing.T) {
 		}
 		var reports []string
 		Reader{Server: "notes", Logger: hclog.NewNullLogger(), Report: func(s string) { reports = append(reports, s) }}.parseTools(raws)
-		if n := len(reports); n != maxWarnings+1 || !strings.Contains(reports[n-1], "950 more items") {
+		if n := len(reports); n != maxWarnings+1 || !strings.Contains(reports[n-1], "950 more tools") {
 			t.Errorf("%s: %d reports", raw, n)
 		}
 	}

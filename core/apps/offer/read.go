@@ -109,7 +109,7 @@ func CheckSize(o *core.Offer) error {
 		bytes += len(o.Templates[i].Raw)
 	}
 	if entries > maxEntries || bytes > maxBytes {
-		return fmt.Errorf("the app's lists have %d entries and %d bytes; at most %d entries and %d bytes are kept", entries, bytes, maxEntries, maxBytes)
+		return fmt.Errorf("the app's lists have %d entries and %d bytes; the limits are %d entries and %d bytes", entries, bytes, maxEntries, maxBytes)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func TestAnAppWhoseListsAreTooLargeDoesNotStart(t *testing.T) {
 		want  string
 	}{
 		{largeLists{10, 10}, ""},
-		{largeLists{6000, 1}, "at most 10000 entries"},
-		{largeLists{900, 10 << 10}, "at most 10000 entries and 16777216 bytes"},
+		{largeLists{6000, 1}, "the limits are 10000 entries"},
+		{largeLists{900, 10 << 10}, "the limits are 10000 entries and 16777216 bytes"},
 	} {
 		_, err := Reader{Server: "a", Logger: hclog.NewNullLogger()}.ReadAll(t.Context(), c.lists)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {

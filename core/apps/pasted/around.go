@@ -38,8 +38,8 @@ func within(around map[string]json.RawMessage, name string, definition json.RawM
 	return changed
 }
 
-// isOff reports whether the lists of a client leave out a server: mcp.excluded and mcp.allowed of Gemini CLI, and
-// disabledMcpServers of Claude Code.
+// isOff reports whether a client's lists exclude a server: mcp.excluded and mcp.allowed in Gemini CLI, and
+// disabledMcpServers in Claude Code.
 func isOff(around map[string]json.RawMessage, name string) bool {
 	lists := fields(around["mcp"])
 	for key, value := range around {
@@ -81,10 +81,10 @@ func toolsAround(tools json.RawMessage, name string) (include, exclude []string)
 	return include, exclude
 }
 
-// maxDefault limits the length in bytes of the default of an input, because a definition can refer to it many times.
+// maxDefault limits the length in bytes of an input's default, because a definition can refer to it many times.
 const maxDefault = 1000
 
-// withDefaults adds the defaults of inputs to the places where a definition refers to them.
+// withDefaults adds the inputs' defaults to the places where a definition refers to them.
 func withDefaults(inputs []json.RawMessage, definition json.RawMessage) json.RawMessage {
 	for _, one := range inputs {
 		input := fields(one)

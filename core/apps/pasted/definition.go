@@ -54,18 +54,18 @@ func (d *Disabled) Error() string {
 // reader reads the fields of one definition.
 type reader struct {
 	Definition
-	given map[string]string // values of inputs, by name
-	used  []string          // the definition's own variables that other fields refer to
-	err   error             // the first error
+	values map[string]string // values of inputs, by name
+	used   []string          // the definition's own variables that other fields refer to
+	err    error             // the first error
 
 	hiding bool // references take the place of values
 }
 
-// Read reads the definition of one server. given holds the values of its inputs by name. An input that has neither a
-// given value nor a default is listed in Inputs with Missing set; the rest of the Definition must not be used in that
+// Read reads the definition of one server. values contains the values of its inputs by name. An input that has neither
+// a value nor a default is listed in Inputs with Missing set; the rest of the Definition must not be used in that
 // case. Error messages continue a sentence that starts with the location of the definition, and they never contain a
 // value.
-func Read(name string, raw json.RawMessage, given map[string]string) (Definition, error) {
+func Read(name string, raw json.RawMessage, values map[string]string) (Definition, error) {
 	if err := checkName(name); err != nil {
 		return Definition{}, err
 	}
@@ -73,7 +73,7 @@ func Read(name string, raw json.RawMessage, given map[string]string) (Definition
 	if object == nil {
 		return Definition{}, errors.New(": it is not an object")
 	}
-	r := reader{given: given}
+	r := reader{values: values}
 	r.Env, r.Headers, r.Secrets = map[string]string{}, map[string]string{}, map[string]string{}
 	r.fields(object)
 	if r.err != nil {
@@ -85,20 +85,20 @@ func Read(name string, raw json.RawMessage, given map[string]string) (Definition
 	if err := r.unwrap(); err != nil {
 		return Definition{}, err
 	}
-	if err := r.ask(); err != nil {
+	if err := r.resolveInputs(); err != nil {
 		return Definition{}, err
 	}
-	r.leave()
+	r.collectLeft()
 	if r.Dir != "" && !filepath.IsAbs(r.Dir) && !strings.HasPrefix(r.Dir, "${HOME}") {
-		return Definition{}, errors.New(": its working directory is relative to a folder of the client: give an absolute path on the server's machine")
+		return Definition{}, errors.New(": its working directory is relative to a folder on the client's machine; give an absolute path on the server's machine")
 	}
 	slices.Sort(r.Left)
 	return r.Definition, nil
 }
 
-// leave lists what a definition contains but servers of its kind do not use, and moves an account in the URL to a header,
-// where it is kept as a secret.
-func (r *reader) leave() {
+// collectLeft lists what a definition contains but servers of its kind do not use, and moves an account in the URL to a
+// header, where it is kept as a secret.
+func (r *reader) collectLeft() {
 	if r.URL == "" {
 		if len(r.Headers) > 0 {
 			r.Left = append(r.Left, "headers")
@@ -125,10 +125,10 @@ func (r *reader) leave() {
 
 func checkName(name string) error {
 	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) || c == unicode.ReplacementChar }) {
-		return errors.New(": its name contains unprintable characters: give it another name")
+		return errors.New(": its name contains unprintable characters; give it another name")
 	}
 	if strings.EqualFold(path.Base(strings.TrimSpace(name)), "system") {
-		return errors.New(": the name system is reserved for the server's own tools: give it another name")
+		return errors.New(": the name system is reserved for the server's own tools; give it another name")
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (r *reader) field(key string, value json.RawMessage) {
 	}
 }
 
-// other reads the remaining fields, including those that say whether and where a client runs a server.
+// other reads the remaining fields, including those that determine whether and where a client runs a server.
 func (r *reader) other(key string, value json.RawMessage) {
 	word, _ := scalar(value)
 	isTrue, isFalse := truth(word)
@@ -270,7 +270,7 @@ func (r *reader) command(key string, value json.RawMessage) {
 	r.Command, r.Args = words[0], append(words[1:], r.Args...)
 }
 
-// texts reads a list of strings. Numbers and booleans count as strings, and a single value as a list of one.
+// texts reads a list of strings. Numbers and booleans are treated as strings, and a single value as a list of one.
 func (r *reader) texts(key string, value json.RawMessage) (words []string) {
 	array := list(value)
 	if array == nil {

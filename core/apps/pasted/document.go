@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shape ends the error messages about text that contains no servers.
+// shape is the end of error messages about text that contains no servers.
 const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
 
 // Servers returns the server definitions in a client's configuration, by name. It reads JSON with comments and
@@ -28,7 +28,7 @@ const shape = `it must be an object such as {"mcpServers": {"files": {"command":
 func Servers(text []byte) (map[string]json.RawMessage, error) {
 	text = unfenced(text)
 	if len(text) == 0 {
-		return nil, errors.New("the input is empty: give the file of a client's configuration, such as ~/.cursor/mcp.json, or its text")
+		return nil, errors.New("the input is empty; provide a client's configuration file, such as ~/.cursor/mcp.json, or its text")
 	}
 	if command := ScriptCommand(string(text)); command != "" {
 		return nil, fmt.Errorf("to run a script, paste its command: %s", command)
@@ -38,7 +38,7 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	if c.walk(document, 0); !c.found {
 		c.takeShape(document)
 	}
-	if len(c.servers) == 0 && !errors.Is(err, errTwice) {
+	if len(c.servers) == 0 && !errors.Is(err, errDuplicate) {
 		err = cmp.Or(c.takeLines(string(text)), err)
 	}
 	if len(c.servers) == 0 {
@@ -47,10 +47,10 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	switch {
 	case len(c.servers) == 0 && err != nil:
 		return nil, err
-	case slices.Contains(c.twice, ""):
+	case slices.Contains(c.duplicates, ""):
 		return nil, errors.New("several of the definitions have no name: give each one a \"name\"")
-	case len(c.twice) > 0:
-		return nil, fmt.Errorf("the configuration defines %s more than once, with different values: give only the part with one of the definitions", strings.Join(c.twice, ", "))
+	case len(c.duplicates) > 0:
+		return nil, fmt.Errorf("the configuration defines %s more than once, with different values; provide only the part with one of the definitions", strings.Join(c.duplicates, ", "))
 	case len(c.servers) == 0:
 		return nil, fmt.Errorf("it does not name a server: %s", shape)
 	}
@@ -93,10 +93,10 @@ func unfenced(text []byte) []byte {
 // tomlLine matches a line of a TOML document: a table header, or a key and its value.
 var tomlLine = regexp.MustCompile(`(?m)^[ \t]*(\[\[?[A-Za-z0-9_."' -]+\]\]?[ \t]*(#.*)?$|[A-Za-z0-9_."-]+[ \t]*=)`)
 
-// decode converts text to JSON. Errors say where the text is wrong.
+// decode converts text to JSON. Errors contain the position of the mistake.
 func decode(text []byte) (json.RawMessage, error) {
 	document, err := decodeJSON(text)
-	if err == nil || errors.Is(err, errTwice) {
+	if err == nil || errors.Is(err, errDuplicate) {
 		return document, err
 	}
 	if loose.Match(text) && !bytes.ContainsRune(text, '\\') { // as in JSON5 and Python, which YAML reads as well
@@ -144,20 +144,20 @@ func decodeJSON(text []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the text is not JSON: %s%s", strings.TrimPrefix(err.Error(), "hujson: "), remedyFor(text, err))
 	}
-	if err := checkTwice(value, text); err != nil {
+	if err := checkDuplicates(value, text); err != nil {
 		return nil, err
 	}
 	value.Standardize()
 	return value.Pack(), nil
 }
 
-// remedyFor says what to do about common faults of JSON.
+// remedyFor returns what to do about common mistakes in JSON.
 func remedyFor(text []byte, err error) string {
 	switch message := err.Error(); {
 	case strings.HasSuffix(message, "unexpected EOF"):
 		return "; the end is missing, such as a closing brace"
 	case strings.Contains(message, "invalid literal") && bytes.ContainsRune(text, '\\'):
-		return `; in JSON, each backslash of a path is written twice: "C:\\tools"`
+		return `; in JSON, each backslash in a path must be doubled: "C:\\tools"`
 	}
 	return ""
 }
@@ -176,16 +176,16 @@ func ScriptCommand(path string) string {
 	return ""
 }
 
-var errTwice = errors.New("keep one of them")
+var errDuplicate = errors.New("keep one of them")
 
-// checkTwice returns an error that wraps errTwice if an object has two values for one name. JSON libraries silently use
-// the last one.
-func checkTwice(v hujson.Value, text []byte) error {
+// checkDuplicates returns an error that wraps errDuplicate if an object has two values for one name. JSON libraries
+// silently use the last one.
+func checkDuplicates(v hujson.Value, text []byte) error {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
 		if array, ok := v.Value.(*hujson.Array); ok {
 			for _, element := range array.Elements {
-				if err := checkTwice(element, text); err != nil {
+				if err := checkDuplicates(element, text); err != nil {
 					return err
 				}
 			}
@@ -196,10 +196,10 @@ func checkTwice(v hujson.Value, text []byte) error {
 	for _, member := range object.Members {
 		name := member.Name.Value.(hujson.Literal).String()
 		if before, ok := seen[name]; ok && !bytes.Equal(packed(before), packed(member.Value)) {
-			return fmt.Errorf("%.100q is given twice with different values, on line %d and line %d: %w", name, lineOf(text, before), lineOf(text, member.Value), errTwice)
+			return fmt.Errorf("%.100q is given twice with different values, on line %d and line %d: %w", name, lineOf(text, before), lineOf(text, member.Value), errDuplicate)
 		}
 		seen[name] = member.Value
-		if err := checkTwice(member.Value, text); err != nil {
+		if err := checkDuplicates(member.Value, text); err != nil {
 			return err
 		}
 	}
@@ -257,9 +257,9 @@ func encode(document any) (json.RawMessage, error) {
 }
 
 type collector struct {
-	servers map[string]json.RawMessage
-	twice   []string // names that have several different definitions
-	found   bool     // whether the document has a key under which clients list their servers
+	servers    map[string]json.RawMessage
+	duplicates []string // names that have several different definitions
+	found      bool     // whether the document has a key under which clients list their servers
 
 	around map[string]json.RawMessage // the object that contains the servers that are being taken
 }
@@ -277,7 +277,7 @@ func (c *collector) walk(raw json.RawMessage, depth int) {
 	object := fields(raw)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value := object[key]
-		if holdsServers(key, value) {
+		if containsServers(key, value) {
 			c.found, c.around = true, object
 			c.take(value)
 			c.around = nil
@@ -287,8 +287,8 @@ func (c *collector) walk(raw json.RawMessage, depth int) {
 	}
 }
 
-// holdsServers reports whether the value of a key is a client's set of servers.
-func holdsServers(key string, value json.RawMessage) bool {
+// containsServers reports whether the value of a key is a client's set of servers.
+func containsServers(key string, value json.RawMessage) bool {
 	object := fields(value)
 	if isServer(object) {
 		return false // it is a single server with that name
@@ -310,7 +310,7 @@ func (c *collector) take(raw json.RawMessage) {
 		switch address := text(value); {
 		case address != "":
 			c.takeFields("", map[string]any{"url": address})
-		case !isServer(fields(value)) && holdsServers("servers", value):
+		case !isServer(fields(value)) && containsServers("servers", value):
 			c.take(value)
 		default:
 			c.add(nameIn(value), value)
@@ -342,8 +342,8 @@ func (c *collector) takeShape(document json.RawMessage) {
 func (c *collector) add(name string, definition json.RawMessage) {
 	definition = within(c.around, name, definition)
 	before, ok := c.servers[name]
-	if ok && !slices.Contains(c.twice, name) && !sameJSON(before, definition) {
-		c.twice = append(c.twice, name)
+	if ok && !slices.Contains(c.duplicates, name) && !sameJSON(before, definition) {
+		c.duplicates = append(c.duplicates, name)
 	}
 	c.servers[name] = definition
 }

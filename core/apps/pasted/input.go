@@ -38,8 +38,8 @@ var (
 	filled = regexp.MustCompile("\x00([0-9]+)\x00")
 )
 
-// ask replaces placeholders with the values of the inputs, and lists the inputs.
-func (r *reader) ask() error {
+// resolveInputs replaces placeholders with the values of the inputs, and lists the inputs.
+func (r *reader) resolveInputs() error {
 	var err error
 	replace := func(field, value string, own map[string]string) string {
 		if err != nil {
@@ -63,7 +63,7 @@ func (r *reader) ask() error {
 	}
 	r.Hidden = slices.Clone(r.Args)
 	if r.isShell() {
-		r.askForShell()
+		r.passToShell()
 		return err
 	}
 	for i, arg := range r.Args {
@@ -86,7 +86,7 @@ func (r *reader) fill(field, text string, own map[string]string) (string, error)
 	var values []string
 	replacement := func(name, fallback string) string {
 		value := r.value(field, name, fallback, own)
-		_, given := r.given[name]
+		_, given := r.values[name]
 		if _, isOwn := own[name]; !given && !isOwn {
 			return value
 		}
@@ -97,7 +97,7 @@ func (r *reader) fill(field, text string, own map[string]string) (string, error)
 		m := braced.FindStringSubmatch(found)
 		name, fallback, ok := parsePlaceholder(m[1] + m[2] + m[3] + m[4])
 		if !ok {
-			failed = fmt.Errorf(".%.100s contains %.100s, which only the client can replace: put the value there", field, found)
+			failed = fmt.Errorf(".%.100s contains %.100s, which only the client can replace; put its value there instead", field, found)
 			return found
 		}
 		return replacement(name, fallback)
@@ -161,7 +161,7 @@ func (r *reader) value(field, name, fallback string, own map[string]string) stri
 		}
 		return value
 	}
-	value, given := r.given[name]
+	value, given := r.values[name]
 	switch {
 	case !given && name == "HOME": // the server has one, and a bundle refers to it in this form
 		return "${HOME}"
@@ -206,10 +206,10 @@ func (r *reader) isProgram(flag string) bool {
 
 var shellVariable = regexp.MustCompile(`\$([A-Z_][A-Z0-9_]*)|\$\{([A-Z_][A-Z0-9_]*)\}`)
 
-// askForShell passes the variables of a shell script to the shell as environment variables. If their values were
+// passToShell passes the variables of a shell script to the shell as environment variables. If their values were
 // inserted into the script, the shell would parse them as code. Standard variables such as HOME, and those that the
 // script sets itself, are left alone.
-func (r *reader) askForShell() {
+func (r *reader) passToShell() {
 	for i, arg := range r.Args {
 		for _, m := range shellVariable.FindAllStringSubmatch(arg, -1) {
 			name := m[1] + m[2]

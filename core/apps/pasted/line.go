@@ -38,10 +38,10 @@ func (c *collector) takeLines(text string) error {
 			continue
 		}
 		if words, err := shellquote.Split(line); err != nil || !c.takeAddition(words) && !c.takeCommand(words) {
-			some := len(c.servers) > 0
+			hadServers := len(c.servers) > 0
 			clear(c.servers) // this is prose
-			if some {
-				return fmt.Errorf("line %d is neither a command that adds or starts a server nor the URL of one, so it does not name a server: remove it", at)
+			if hadServers {
+				return fmt.Errorf("line %d is neither a command that adds or starts a server nor the URL of one; remove it", at)
 			}
 			return nil
 		}
@@ -111,7 +111,7 @@ func (c *collector) takeConfig(name string, document json.RawMessage) bool {
 	for key, value := range object {
 		if isServer(fields(value)) {
 			c.add(key, value)
-		} else if holdsServers(key, value) {
+		} else if containsServers(key, value) {
 			c.take(value)
 		}
 	}
@@ -135,7 +135,7 @@ func (c *collector) takeFields(name string, definition map[string]any) bool {
 	return err == nil && c.takeConfig(name, document)
 }
 
-// takeAddition collects the server in a command of a client that adds one: `claude mcp add`, which Codex, Gemini CLI and
+// takeAddition collects the server in a client's command that adds one: `claude mcp add`, which Codex, Gemini CLI and
 // others copied with small differences, `claude mcp add-json` and `code --add-mcp`.
 func (c *collector) takeAddition(words []string) bool {
 	if len(words) > 2 && words[1] == "--add-mcp" {

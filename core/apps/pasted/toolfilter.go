@@ -27,7 +27,7 @@ func isToolFilter(name string) bool {
 // toolFilter reads a field that limits the tools of a server: a list of names, a switch for each name, a switch for all
 // tools, or an object with several of these.
 func (r *reader) toolFilter(key string, value json.RawMessage) {
-	without := excludes(canonical(key))
+	exclude := excludes(canonical(key))
 	object, array := fields(value), list(value)
 	word, _ := scalar(value)
 	isTrue, isFalse := truth(word)
@@ -37,7 +37,7 @@ func (r *reader) toolFilter(key string, value json.RawMessage) {
 	case array != nil:
 		r.toolNames(key, r.texts(key, value))
 	case isTrue || isFalse:
-		if isTrue == without {
+		if isTrue == exclude {
 			r.filterTools(key, true, []string{"*"})
 		}
 	default:
@@ -45,14 +45,14 @@ func (r *reader) toolFilter(key string, value json.RawMessage) {
 	}
 }
 
-// toolNames reads the names in a field. Without names, a field that excludes tools excludes none. One that includes
-// tools must name some, because clients differ about what an empty list means.
+// toolNames reads the names in a field. If there are none, a field that excludes tools excludes none. One that
+// includes tools must name some, because clients differ about what an empty list means.
 func (r *reader) toolNames(key string, names []string) {
-	without := excludes(canonical(key))
-	if len(names) == 0 && !without && canonical(key) != "availabletools" {
+	exclude := excludes(canonical(key))
+	if len(names) == 0 && !exclude && canonical(key) != "availabletools" {
 		r.fail(".%s is empty: name the tools that the app should have, or remove it", key)
 	}
-	r.filterTools(key, without, names)
+	r.filterTools(key, exclude, names)
 }
 
 // toolSwitches reads an object: a switch for each tool, such as {"delete": false} or {"delete": {"enabled": false}}, or
@@ -107,7 +107,7 @@ func switched(value json.RawMessage) (on, known bool) {
 	return fields(value) != nil, fields(value) != nil // other settings of a tool that is used
 }
 
-func (r *reader) filterTools(key string, without bool, names []string) {
+func (r *reader) filterTools(key string, exclude bool, names []string) {
 	for _, name := range names {
 		if name == "" || utf8.RuneCountInString(name) > maxToolPattern || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
 			r.fail(".%s contains something other than the name of a tool", key)
@@ -116,14 +116,14 @@ func (r *reader) filterTools(key string, without bool, names []string) {
 	if len(names) > maxToolPatterns {
 		r.fail(".%s has %d entries; the limit is %d", key, len(names), maxToolPatterns)
 	}
-	if len(names) == 0 || !without && slices.Contains(names, "*") {
+	if len(names) == 0 || !exclude && slices.Contains(names, "*") {
 		return
 	}
 	if r.Tools == nil {
 		r.Tools = &core.ToolFilter{}
 	}
 	switch {
-	case without:
+	case exclude:
 		r.Tools.Exclude = append(r.Tools.Exclude, names...)
 	case r.Tools.Include != nil:
 		r.fail(".%s: another field already names the tools that the app should have; keep one of them", key)

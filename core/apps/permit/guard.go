@@ -24,13 +24,13 @@ import (
 type Guard struct {
 	Home      string            // the server's home
 	Env       map[string]string // the server's environment
-	Closed    []string          // other paths that belong to the server
+	Protected []string          // other paths that belong to the server
 	Ports     func() []int      // ports of the server, its database and its plugins; nil for none
 	Grantable config.Granters
 	Shared    []string
 }
 
-// MayGrant returns core.CodeForbidden if a caller may not grant an access. To restrict an app's connections, a caller
+// MayGrant returns core.CodeForbidden if a caller may not grant access. To restrict an app's connections, a caller
 // only needs the right to manage apps.
 func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
 	if err := c.MayManageApps(); err != nil {
@@ -49,7 +49,7 @@ func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
 	return core.Errorf(core.CodeForbidden, "granting this requires an organization admin or owner: sandbox.grantable and sandbox.shared do not let a workspace admin do it")
 }
 
-// isShared reports whether a path is below a shared directory, both as written and with symbolic links resolved.
+// isShared reports whether a path is in a shared directory, both as written and with symbolic links resolved.
 func (g *Guard) isShared(path string) bool {
 	real := RealPath(path)
 	return slices.ContainsFunc(g.Shared, func(dir string) bool {
@@ -104,10 +104,10 @@ func (g *Guard) checkPath(path string, write bool) (real string, err error) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && !info.IsDir() && stat.Nlink > 1 {
 		return "", onlyConfiguration(path, "the file has other names (hard links), which may be protected")
 	}
-	return real, isOpenToServer(real, info, write)
+	return real, checkServerAccess(real, info, write)
 }
 
-// CheckProtected is like Check, for a path that the configuration or an administrator has opened by other means. It
+// CheckProtected is like Check, for a path that the configuration or an administrator has allowed by other means. It
 // rejects only protected paths and malformed ones.
 func (g *Guard) CheckProtected(a core.Access) (core.Access, error) {
 	if !filepath.IsAbs(a.Target) || strings.ContainsRune(a.Target, 0) {
@@ -121,8 +121,8 @@ func (g *Guard) CheckProtected(a core.Access) (core.Access, error) {
 	return a, nil
 }
 
-// isOpenToServer returns an error if the server's user cannot open a path, or if only root can.
-func isOpenToServer(path string, info fs.FileInfo, write bool) error {
+// checkServerAccess returns an error if the server's user cannot open a path, or if only root can.
+func checkServerAccess(path string, info fs.FileInfo, write bool) error {
 	mode := uint32(unix.R_OK)
 	if info.IsDir() {
 		mode |= unix.X_OK
@@ -141,21 +141,21 @@ func isOpenToServer(path string, info fs.FileInfo, write bool) error {
 	return nil
 }
 
-// checkedEntries limits how many files in a directory are checked for being readable only by root.
-const checkedEntries = 10_000
+// maxCheckedEntries limits how many files in a directory are checked for being readable only by root.
+const maxCheckedEntries = 10_000
 
 // onlyRoot returns why a path must not be granted on a server that runs as root: only root can read the path, a
 // directory above it or, for writing, something inside it. It returns "" if there is no such reason.
 //
-// An app that only reads does not get root's rights. But in a root-owned directory that is opened for writing, the app
+// An app that only reads does not get root's rights. But in a root-owned directory that is granted for writing, the app
 // acts as the owner of root's files, so everything in it must be checked.
 func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-		if above, err := os.Stat(dir); err != nil || isRoots(above, 0o001) {
+		if above, err := os.Stat(dir); err != nil || isRootOnly(above, 0o001) {
 			return "only root can read " + dir
 		}
 	}
-	if isRoots(info, 0o004) {
+	if isRootOnly(info, 0o004) {
 		return "only root can read " + path
 	}
 	if !write || !info.IsDir() {
@@ -163,14 +163,14 @@ func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
 	}
 	seen := 0
 	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > checkedEntries {
+		if seen++; err != nil || seen > maxCheckedEntries {
 			return errors.Join(err, errUnchecked)
 		}
 		if entry.Type()&fs.ModeSymlink != 0 {
 			return nil
 		}
 		below, err := entry.Info()
-		if err == nil && isRoots(below, 0o004) {
+		if err == nil && isRootOnly(below, 0o004) {
 			why = "only root can read " + file
 			return fs.SkipAll
 		}
@@ -184,8 +184,8 @@ func onlyRoot(path string, info fs.FileInfo, write bool) (why string) {
 
 var errUnchecked = errors.New("not everything was checked")
 
-// isRoots reports whether a file belongs to root and other users lack a permission.
-func isRoots(info fs.FileInfo, permission fs.FileMode) bool {
+// isRootOnly reports whether a file belongs to root and other users lack a permission.
+func isRootOnly(info fs.FileInfo, permission fs.FileMode) bool {
 	return ownedByRoot(info) && info.Mode().Perm()&permission == 0
 }
 
@@ -195,39 +195,39 @@ func ownedByRoot(info fs.FileInfo) bool {
 }
 
 func onlyConfiguration(what, why string) error {
-	return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.read and sandbox.write of the app): %s", what, why)
+	return core.Errorf(core.CodeForbidden, "access to %s can be allowed only in the configuration (the app's sandbox.read or sandbox.write): %s", what, why)
 }
 
-// checkPort returns a port of this machine in the form in which it is recorded, so that a decision about LOCALHOST:080
-// is one about localhost:80. It returns an error if target is not a port of this machine, or if it is a protected port.
+// checkPort returns a port on this machine in the form in which it is recorded, so that a decision about LOCALHOST:080
+// is one about localhost:80. It returns an error if target is not a port on this machine, or if it is a protected port.
 func (g *Guard) checkPort(target string) (recorded string, err error) {
 	host, text, err := net.SplitHostPort(target)
 	port, portErr := strconv.ParseUint(text, 10, 16)
 	if err != nil || portErr != nil || port < 1 || !isLoopback(host) {
-		return "", core.Errorf(core.CodeBadRequest, "%.200q is not a port of this machine: give localhost:PORT; other machines are open unless the app is restricted", target)
+		return "", core.Errorf(core.CodeBadRequest, "%.200q is not a port on this machine: use localhost:PORT; other machines can be reached unless the app is restricted", target)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		host = ip.Unmap().String()
 	}
 	switch {
 	case slices.Contains([]uint64{2375, 2376}, port):
-		return "", core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a Docker port", target)
+		return "", core.Errorf(core.CodeForbidden, "access to %s can be allowed only in the configuration (the app's sandbox.network): it is a Docker port", target)
 	case port >= 6000 && port < 6064:
-		return "", core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a display's port", target)
+		return "", core.Errorf(core.CodeForbidden, "access to %s can be allowed only in the configuration (the app's sandbox.network): it is a display's port", target)
 	case g.Ports != nil && slices.Contains(g.Ports(), int(port)):
-		return "", core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
+		return "", core.Errorf(core.CodeForbidden, "access to %s can be allowed only in the configuration (the app's sandbox.network): it belongs to this server, its database or its plugins", target)
 	}
 	return net.JoinHostPort(strings.ToLower(host), strconv.FormatUint(port, 10)), nil
 }
 
 // checkDestination returns an error if target is not a destination, or if it is on this machine, because a restriction
-// to it would close all other connections.
+// to it would block all other connections.
 func checkDestination(target string) error {
 	_, err := sandbox.ParseNetwork([]string{target})
 	host, _, splitErr := net.SplitHostPort(target)
 	switch {
 	case err != nil || splitErr != nil:
-		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port; the port may be *", target)
+		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: use host:port, where the port may be *", target)
 	case isLoopback(host):
 		return core.Errorf(core.CodeBadRequest, "%.200q is on the server's machine: netOnly restricts connections to other machines; allow the kind net as well, and another destination here", target)
 	}
@@ -249,7 +249,7 @@ func checkVariable(name string) error {
 	case !variableName.MatchString(name):
 		return core.Errorf(core.CodeBadRequest, "%.100q is not the name of a variable", name)
 	case secretWords.MatchString(name):
-		return core.Errorf(core.CodeForbidden, "the server's variable %s cannot be given to an app this way: it looks like a secret, leads to a socket or loads code; give the app its own value with `ropewalk app configure --env`", name)
+		return core.Errorf(core.CodeForbidden, "the server's variable %s cannot be passed to an app this way: it looks like a secret, leads to a socket or loads code; give the app its own value with `ropewalk app configure --env`", name)
 	}
 	return nil
 }

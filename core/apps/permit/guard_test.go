@@ -14,7 +14,7 @@ import (
 // machine sets up a person's home with secrets and, next to it, a directory of documents. Everyone may read both.
 func machine(t *testing.T) (g *Guard, home, docs string) {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "permit-") // below directories that every user may pass through
+	root, err := os.MkdirTemp("/tmp", "permit-") // in directories that every user may pass through
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func machine(t *testing.T) (g *Guard, home, docs string) {
 		t.Fatal(err)
 	}
 	return &Guard{
-		Home: filepath.Join(root, "server"), Env: map[string]string{"HOME": home}, Closed: []string{filepath.Join(root, "server.yaml")},
+		Home: filepath.Join(root, "server"), Env: map[string]string{"HOME": home}, Protected: []string{filepath.Join(root, "server.yaml")},
 		Ports: func() []int { return []int{27247} }, Grantable: config.GrantersOrg,
 	}, home, docs
 }
@@ -47,7 +47,7 @@ func link(t *testing.T, target, at string) string {
 	return at
 }
 
-func TestProtectedPathsCannotBeGrantedByAnySpelling(t *testing.T) {
+func TestProtectedPathsCannotBeGrantedHoweverTheyAreSpelled(t *testing.T) {
 	g, home, docs := machine(t)
 	root := filepath.Dir(home)
 	hard := filepath.Join(docs, "hard")
@@ -101,7 +101,7 @@ func TestAGrantedPathIsRecordedWithItsLinksResolved(t *testing.T) {
 
 func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("the server in this test does not run as root")
+		t.Skip("needs root")
 	}
 	g, _, docs := machine(t)
 	secret := filepath.Join(docs, "secret")
@@ -120,7 +120,7 @@ func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 	if err := os.Mkdir(many, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for i := range checkedEntries {
+	for i := range maxCheckedEntries {
 		if err := os.WriteFile(filepath.Join(many, strconv.Itoa(i)), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,19 +11,20 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// closed is a path that only the configuration may open.
-type closed struct {
+// protectedPath is a path to which only the configuration may allow access.
+type protectedPath struct {
 	path, why string
-	write     bool // closed only for writing
+	write     bool // protected only against writing
 }
 
-// protects returns why only the configuration may open a path, or "" if others may. The reason is that the path is
-// protected, contains a protected path or is inside one. path must not contain symbolic links. Files are compared by
-// identity as well, because a path can have other names through bind mounts and on file systems that ignore case.
+// protects returns why only the configuration may allow access to a path, or "" if others may. The reason is that the
+// path is protected, contains a protected path or is inside one. path must not contain symbolic links. Files are
+// compared by identity as well, because a path can have other names through bind mounts and on file systems that ignore
+// case.
 func (g *Guard) protects(path string, write bool) (why string) {
 	above, parents := ancestors(path), map[string]place{}
 	own, ownErr := os.Stat(path)
-	for _, c := range g.closed() {
+	for _, c := range g.protectedPaths() {
 		if c.write && !write {
 			continue
 		}
@@ -77,19 +78,19 @@ func isAmong(info os.FileInfo, files []os.FileInfo) bool {
 
 const (
 	whySystem   = "it is part of the system"
-	whySockets  = "it leads to sockets of the system or of users"
-	whySecrets  = "it holds keys, passwords or cookies of a person"
+	whySockets  = "it leads to sockets of the system or its users"
+	whySecrets  = "it contains someone's keys, passwords or cookies"
 	whyStartup  = "files written there are executed outside the sandbox"
 	whyServer   = "it belongs to the server"
-	whyPassword = "it holds passwords or keys of the machine"
+	whyPassword = "it contains the machine's passwords or keys"
 )
 
-// closed lists the paths that only the configuration may open.
-func (g *Guard) closed() (all []closed) {
+// protectedPaths lists the paths to which only the configuration may allow access.
+func (g *Guard) protectedPaths() (all []protectedPath) {
 	add := func(why string, write bool, paths ...string) {
 		for _, path := range paths {
 			if filepath.IsAbs(path) {
-				all = append(all, closed{filepath.Clean(path), why, write})
+				all = append(all, protectedPath{filepath.Clean(path), why, write})
 			}
 		}
 	}
@@ -98,7 +99,7 @@ func (g *Guard) closed() (all []closed) {
 	add(whySockets, false, "/run/docker.sock", "/run/user", "/run/dbus", "/run/systemd", "/run/containerd", "/run/podman", "/run/secrets", "/tmp/.X11-unix", "/tmp/.ICE-unix", "/var/run/docker.sock")
 	add(whyPassword, false, "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/kubernetes", "/var/lib/kubelet", "/Library/Keychains")
 	add(whySystem, true, append(sandbox.SystemPaths(), "/etc", "/var/lib", "/Library", "/System", "/Applications")...)
-	add(whyServer, false, g.Closed...)
+	add(whyServer, false, g.Protected...)
 	for _, name := range []string{"SSH_AUTH_SOCK", "GPG_AGENT_INFO", "XAUTHORITY", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "KUBECONFIG", "GNUPGHOME", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "CLOUDSDK_CONFIG", "NETRC", "NPM_CONFIG_USERCONFIG", "PGPASSFILE"} {
 		for _, path := range filepath.SplitList(g.Env[name]) {
 			add(whySecrets, false, path)

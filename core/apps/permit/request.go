@@ -31,11 +31,11 @@ type Definition struct {
 // maxRequests limits how much one definition can ask for.
 const maxRequests = 32
 
-// Requests returns the accesses that a definition suggests and that can be granted, without duplicates.
+// Requests returns the access that a definition appears to need and that can be granted, without duplicates.
 func (g *Guard) Requests(d Definition) []core.PermissionRequest { return g.read(d).found }
 
-// Refused returns the paths that a definition names and that only the configuration can open.
-func (g *Guard) Refused(d Definition) []core.Access { return g.read(d).closed }
+// Refused returns the paths that a definition refers to and that only the configuration can allow.
+func (g *Guard) Refused(d Definition) []core.Access { return g.read(d).refused }
 
 func (g *Guard) read(d Definition) reader {
 	r := reader{guard: g, own: append(d.Own, g.Home)}
@@ -50,19 +50,19 @@ func (g *Guard) read(d Definition) reader {
 		r.text(d.Env[name], "the variable "+name)
 	}
 	r.hostAndPort(d.Env)
-	closed := r.closed
+	refused := r.refused
 	r.wellKnown(d)
-	r.closed = closed // do not report what apps of this kind usually need
+	r.refused = refused // do not report what apps of this kind usually need
 	return r
 }
 
 type reader struct {
-	guard  *Guard
-	own    []string
-	found  []core.PermissionRequest
-	closed []core.Access // see Guard.Refused
+	guard   *Guard
+	own     []string
+	found   []core.PermissionRequest
+	refused []core.Access // see Guard.Refused
 
-	namesService bool // the definition says where a service is
+	namesService bool // the definition contains the address of a service
 }
 
 func (r *reader) add(request core.PermissionRequest) {
@@ -184,8 +184,8 @@ func (r *reader) directory(path, reason string) {
 	r.path(path, reason, kind)
 }
 
-// text requests access to everything that a value names: one or more paths, a service on this machine, a URL of either,
-// or a list or settings that contain these.
+// text requests access to everything that a value refers to: one or more paths, a service on this machine, a URL of
+// either, or a list or settings that contain these.
 func (r *reader) text(value, reason string) {
 	value = strings.TrimSpace(value)
 	var document any
@@ -216,7 +216,7 @@ func (r *reader) text(value, reason string) {
 	}
 }
 
-// document requests what the strings in a JSON value name.
+// document requests what the strings in a JSON value refer to.
 func (r *reader) document(value any, reason string) {
 	switch value := value.(type) {
 	case string:
@@ -263,7 +263,7 @@ func (r *reader) address(value, reason string) {
 		r.path(path, reason, "")
 		return
 	}
-	for _, found := range named.FindAllString(rest, -1) { // several hosts, or a password with a #
+	for _, found := range addresses.FindAllString(rest, -1) { // several hosts, or a password with a #
 		if host, port, ok := hostPort(found); ok {
 			r.port(host, port, reason)
 		}
@@ -280,12 +280,12 @@ func service(address string) (host, port string, ok bool) {
 	return u.Hostname(), cmp.Or(u.Port(), defaultPorts()[scheme]), true
 }
 
-// named finds URLs and host:port pairs in a string.
-var named = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'\\<>]+|[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)
+// addresses matches URLs and host:port pairs in a string.
+var addresses = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'\\<>]+|[A-Za-z0-9.\[\]:-]+:[0-9]{1,5}\b`)
 
-// LoopbackPorts returns the ports of this machine that a string names, such as the settings of a plugin.
+// LoopbackPorts returns the ports on this machine that are mentioned in a string, such as a plugin's settings.
 func LoopbackPorts(text string) (ports []int) {
-	for _, found := range named.FindAllString(text, -1) {
+	for _, found := range addresses.FindAllString(text, -1) {
 		host, port, ok := service(found)
 		if !ok {
 			host, port, _ = hostPort(found)
@@ -372,7 +372,7 @@ func (r *reader) path(path, reason string, kind core.PermissionKind) {
 			r.ask(core.PermissionRequest{Access: parent, Reason: reason, Choice: []string{"read", "write"}})
 			return
 		}
-		if err != nil { // even if the path does not exist, it may be one that only the configuration can open
+		if err != nil { // even if the path does not exist, it may be one that only the configuration can allow
 			r.ask(core.PermissionRequest{Access: core.Access{Kind: core.PermissionRead, Target: path}})
 			return
 		}
@@ -402,8 +402,8 @@ func (r *reader) ask(request core.PermissionRequest) {
 		checked, err = r.guard.Check(request.Access)
 	}
 	if err != nil {
-		if core.CodeOf(err) == core.CodeForbidden && request.Kind.IsPath() && len(r.closed) < maxRequests {
-			r.closed = append(r.closed, request.Access)
+		if core.CodeOf(err) == core.CodeForbidden && request.Kind.IsPath() && len(r.refused) < maxRequests {
+			r.refused = append(r.refused, request.Access)
 		}
 		return
 	}
@@ -414,7 +414,7 @@ func (r *reader) ask(request core.PermissionRequest) {
 	r.add(request)
 }
 
-// acceptable reports whether a directory may be requested although the definition does not name it.
+// acceptable reports whether a directory may be requested although the definition does not mention it.
 func (r *reader) acceptable(a core.Access) bool {
 	if slices.Contains([]string{"/", "/tmp", "/var/tmp", "/home", "/Users", "/srv", "/mnt", "/media", "/opt", os.TempDir()}, filepath.Clean(a.Target)) {
 		return false
@@ -423,7 +423,7 @@ func (r *reader) acceptable(a core.Access) bool {
 	return err == nil
 }
 
-// wellKnown requests the access that some kinds of apps need without naming it in their arguments.
+// wellKnown requests the access that some kinds of apps need without mentioning it in their arguments.
 func (r *reader) wellKnown(d Definition) {
 	home := r.guard.Env["HOME"]
 	for _, name := range d.Names {
@@ -439,7 +439,7 @@ func (r *reader) wellKnown(d Definition) {
 				continue
 			}
 			for _, target := range known.targets {
-				r.usual(target, known.words[0])
+				r.requestUsual(target, known.words[0])
 			}
 		}
 	}
@@ -448,22 +448,22 @@ func (r *reader) wellKnown(d Definition) {
 // browsers returns words in the names of apps that start a browser.
 func browsers() []string { return []string{"playwright", "puppeteer", "chrome-devtools", "browser"} }
 
-// ownSandbox matches settings that turn off the browser's own sandbox.
-var ownSandbox = regexp.MustCompile(`(?i)no-?sandbox`)
+// noSandboxFlag matches options that turn off the browser's own sandbox.
+var noSandboxFlag = regexp.MustCompile(`(?i)no-?sandbox`)
 
-// NeedsNoSandbox reports whether an app appears to start Chromium with Chromium's own sandbox, which cannot be created
-// inside the app's sandbox.
-func (d Definition) NeedsNoSandbox() bool {
+// NeedsNoSandboxFlag reports whether an app appears to start Chromium with Chromium's own sandbox, which cannot be
+// created inside the app's sandbox.
+func (d Definition) NeedsNoSandboxFlag() bool {
 	starts := slices.ContainsFunc(d.Names, func(name string) bool {
 		return !strings.Contains(name, "playwright") && slices.ContainsFunc(browsers(), func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
 	})
 	given := slices.Concat(d.Args, slices.Collect(maps.Values(d.Env)))
-	return starts && !slices.ContainsFunc(given, ownSandbox.MatchString)
+	return starts && !slices.ContainsFunc(given, noSandboxFlag.MatchString)
 }
 
-// usual requests what a well-known kind of app usually needs: a path if it exists, or the default port of a service,
-// unless the definition already names a service.
-func (r *reader) usual(target, what string) {
+// requestUsual requests what a well-known kind of app usually needs: a path if it exists, or the default port of a
+// service, unless the definition already names a service.
+func (r *reader) requestUsual(target, what string) {
 	if filepath.IsAbs(target) {
 		if _, err := os.Stat(target); err == nil {
 			r.path(target, "Ropewalk ("+what+" apps usually need it)", core.PermissionRead)

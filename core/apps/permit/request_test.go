@@ -106,7 +106,7 @@ func TestAScriptIsRequestedAloneWithItsDirectoryAsAnAlternative(t *testing.T) {
 	}
 }
 
-func TestPathsInADefinitionThatOnlyTheConfigurationCanOpenAreListed(t *testing.T) {
+func TestPathsInADefinitionThatOnlyTheConfigurationCanAllowAreListed(t *testing.T) {
 	g, home, docs := machine(t)
 	key, none := filepath.Join(home, ".ssh", "id"), filepath.Join(home, ".ssh", "none")
 	var closed []string
@@ -114,6 +114,6 @@ func TestPathsInADefinitionThatOnlyTheConfigurationCanOpenAreListed(t *testing.T
 		closed = append(closed, a.Target)
 	}
 	if !slices.Equal(closed, []string{key, none}) {
-		t.Errorf("closed: %q", closed)
+		t.Errorf("refused: %q", closed)
 	}
 }

@@ -31,7 +31,7 @@ type Candidate struct {
 	// SkippedScripts lists the npm packages whose install scripts were not run.
 	SkippedScripts []string
 
-	staged string // a temporary directory below IncomingDir that is always removed; "" for none
+	staged string // a temporary directory in IncomingDir that is always removed; "" for none
 	appDir string // the app's directory
 	isNew  bool   // whether this install created appDir
 
@@ -49,7 +49,7 @@ func (c *Candidate) Place(ctx context.Context, dir string) error {
 	return c.place(ctx, c, dir)
 }
 
-// SetAppDir sets the app's directory. existed says whether the directory existed before this install.
+// SetAppDir sets the app's directory. existed reports whether the directory existed before this install.
 func (c *Candidate) SetAppDir(dir string, existed bool) { c.appDir, c.isNew = dir, !existed }
 
 // CheckValues checks the values of the installation against what the bundle requires.

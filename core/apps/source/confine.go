@@ -47,7 +47,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	}
 	cache := LayoutOf(r.Home, p.record.Workspace).InstallerCache()
 	if p.scripts {
-		// Programs from packages get their own home and cache, because nothing that they write may be used again.
+		// Programs from packages get their own home and cache, because nothing that they write may be reused.
 		setDefault(env, "npm_config_userconfig", filepath.Join(env["HOME"], ".npmrc"))
 		env["HOME"] = p.tmp
 		for name := range cacheSettings() {
@@ -59,7 +59,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	caches := moveCaches(env, cache)
 	for _, dir := range caches {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("the cache of package managers: %w", err)
+			return nil, fmt.Errorf("create the package managers' cache: %w", err)
 		}
 	}
 	pythons, _ := lookupSetting(env, "UV_PYTHON_INSTALL_DIR")
@@ -105,8 +105,8 @@ func cacheSettings() map[string]string {
 	return map[string]string{"npm_config_cache": "npm", "npm_config_devdir": "node-gyp", "UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip"}
 }
 
-// moveCaches sets the cache directories and returns all of them. If env names no usable directory, the cache goes below
-// dir.
+// moveCaches sets the cache directories and returns all of them. If env contains no usable directory, the cache is
+// placed in dir.
 func moveCaches(env map[string]string, dir string) (caches []string) {
 	for name, base := range cacheSettings() {
 		if set, ok := lookupSetting(env, name); ok {
@@ -258,8 +258,8 @@ func (s settings) checkReadable(level sandbox.Level) error {
 				wanted = 0o1
 			}
 			if !isPermitted(path, wanted) {
-				return fmt.Errorf("%s has package manager settings that cannot be read in the sandbox, where root has no rights over other users' files: "+
-					"let the server's user own %s, or set sandbox.level: none for the app", file, path)
+				return fmt.Errorf("%s contains package manager settings that cannot be read in the sandbox, where root has no rights over other users' files: "+
+					"make the server's user the owner of %s, or set sandbox.level: none for the app", file, path)
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func (s settings) checkReadable(level sandbox.Level) error {
 }
 
 // isPermitted reports whether the mode of a path alone gives the server's user a permission. Only the user's primary
-// group counts.
+// group is considered.
 func isPermitted(path string, wanted os.FileMode) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -346,18 +346,18 @@ func (s settings) paths() (found []string) {
 // These expressions match what package managers print when the sandbox denies access to a file or a connection. At
 // LevelNamespaces, a loopback address belongs to the sandbox's own network, where nothing listens.
 var (
-	closed  = regexp.MustCompile(`EACCES|EROFS|EPERM|os error 13\b|os error 30\b|Errno 13\b|Errno 30\b`)
+	denied  = regexp.MustCompile(`EACCES|EROFS|EPERM|os error 13\b|os error 30\b|Errno 13\b|Errno 30\b`)
 	refused = regexp.MustCompile(`(?i)ECONNREFUSED|connection refused`)
 	local   = regexp.MustCompile(`\b127\.|\blocalhost\b|::1\b`)
 )
 
-// explainClosed adds a note about the sandbox to a package manager's error if the sandbox is a likely cause.
-func explainClosed(err error, profile *sandbox.Profile) error {
+// explainDenied adds a note about the sandbox to a package manager's error if the sandbox is a likely cause.
+func explainDenied(err error, profile *sandbox.Profile) error {
 	if err == nil || profile == nil {
 		return err
 	}
-	if said := err.Error(); !closed.MatchString(said) && (!refused.MatchString(said) || !local.MatchString(said)) {
+	if text := err.Error(); !denied.MatchString(text) && (!refused.MatchString(text) || !local.MatchString(text)) {
 		return err
 	}
-	return fmt.Errorf("%w\npackage managers run in a sandbox: they write to the app's directory and their cache, and on this machine they reach only the registries and proxies that the settings of npm, uv and pip name", err)
+	return fmt.Errorf("%w\npackage managers run in a sandbox: they can write only to the app's directory and their cache, and on this machine they can reach only the registries and proxies in the settings of npm, uv and pip", err)
 }

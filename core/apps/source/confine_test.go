@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestTheSettingsOfPackageManagersDecideWhatTheirSandboxOpens(t *testing.T) {
+func TestTheSettingsOfPackageManagersDetermineWhatTheirSandboxAllows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a dir")
 	home, server, wheels, file := filepath.Join(dir, "home"), filepath.Join(dir, "server"), filepath.Join(dir, "wheels"), filepath.Join(dir, "home", "ca.pem")
 	for _, d := range []string{filepath.Join(home, ".config", "pip"), filepath.Join(home, ".config", "uv"), server, wheels} {
@@ -67,7 +67,7 @@ func TestTheSettingsOfPackageManagersDecideWhatTheirSandboxOpens(t *testing.T) {
 	}
 }
 
-func TestSettingsThatTheSandboxCannotReadAreRefused(t *testing.T) {
+func TestSettingsThatTheSandboxCannotReadAreRejected(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("an ordinary user cannot create another user's file")
 	}

@@ -31,19 +31,19 @@ func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error)
 	wanted := cmp.Or(o.Version, "latest")
 	out, err := r.query(ctx, o, "npm", "view", "--json", "--loglevel=error", "--", o.Source.Ref+"@"+wanted, "version")
 	if failure, ok := errors.AsType[*instance.Failure](err); ok && slices.ContainsFunc(failure.Output, isNotFound) {
-		return nil, fmt.Errorf("npm has no package %s with the version %s, or the package needs a login", o.Source.Ref, wanted)
+		return nil, fmt.Errorf("npm has no version %s of the package %q, or the package needs a login", wanted, o.Source.Ref)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var version string
 	if err := json.Unmarshal(out, &version); err != nil || version == "" {
-		return nil, fmt.Errorf("npm has no package %s with the version %s", o.Source.Ref, wanted)
+		return nil, fmt.Errorf("npm has no version %s of the package %q", wanted, o.Source.Ref)
 	}
 	return r.fromNPM(o, directPackage(o, registry.KindNPM, version))
 }
 
-// isNotFound reports whether a line of npm's output says that the registry returned 404.
+// isNotFound reports whether a line of npm's output reports that the registry returned 404.
 func isNotFound(line string) bool { return strings.HasPrefix(line, "npm error 404") }
 
 // fromPyPIName resolves a PyPI project that was named directly, without a registry entry. If no version was requested,
@@ -76,7 +76,7 @@ func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 		if _, version, ok := strings.Cut(strings.TrimSpace(string(out)), "=="); ok {
 			return version, nil
 		}
-		return "", fmt.Errorf("PyPI has no project %s", o.Source.Ref)
+		return "", fmt.Errorf("PyPI has no project %q", o.Source.Ref)
 	}
 	out, err := r.query(ctx, o, "python3", pipInstall("--dry-run", "--no-deps", "--ignore-installed", "--report", "-", "-r", requirements)...)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 		} `json:"install"`
 	}
 	if err := json.Unmarshal(out, &report); err != nil || len(report.Install) == 0 {
-		return "", fmt.Errorf("PyPI has no project %s", o.Source.Ref)
+		return "", fmt.Errorf("PyPI has no project %q", o.Source.Ref)
 	}
 	return report.Install[0].Metadata.Version, nil
 }
@@ -197,8 +197,8 @@ func commandName(command string, args []string) string {
 	return filepath.Base(command)
 }
 
-// FromUpload reads an .mcpb file that a client uploads. It returns core.CodePayloadTooLarge if the file has more than
-// 512 MiB.
+// FromUpload reads an .mcpb file that a client uploads. It returns core.CodePayloadTooLarge if the file is larger
+// than 512 MiB.
 func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Candidate, error) {
 	o.Source.Kind = core.SourceUpload
 	dir, err := r.scratch(o.Workspace)
@@ -213,10 +213,10 @@ func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Ca
 	}
 	n, err := io.Copy(file, io.LimitReader(body, maxBundle+1))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("the upload is not complete: %w", err)
+		return nil, fmt.Errorf("the upload is incomplete: %w", err)
 	}
 	if n > maxBundle {
-		return nil, core.Errorf(core.CodePayloadTooLarge, "the bundle has more than %d bytes", int64(maxBundle))
+		return nil, core.Errorf(core.CodePayloadTooLarge, "the bundle is larger than %d bytes", int64(maxBundle))
 	}
 	sum, _, err := bundle.FileSHA256(ctx, path)
 	if err != nil {
@@ -226,7 +226,7 @@ func (r *Resolver) FromUpload(ctx context.Context, o Order, body io.Reader) (*Ca
 	return r.fromArchive(ctx, o, sum, func(string) (string, error) { return path, nil })
 }
 
-// scratch creates a temporary directory below IncomingDir. The caller must remove it.
+// scratch creates a temporary directory in IncomingDir. The caller must remove it.
 func (r *Resolver) scratch(workspace string) (string, error) {
 	incoming := LayoutOf(r.Home, workspace).IncomingDir()
 	if err := os.MkdirAll(incoming, 0o700); err != nil {

@@ -61,7 +61,7 @@ type ImportedServer struct {
 	App *core.App `json:"app,omitempty"`
 }
 
-// These constants say what an import does when a server has the name of an installed app.
+// These constants determine what an import does if a server has the name of an installed app.
 const (
 	ExistingSkip    = "skip"
 	ExistingReplace = "replace"
@@ -78,7 +78,7 @@ func (r ImportRequest) Servers() (map[string]json.RawMessage, error) {
 		return r.MCPServers, nil
 	}
 	if len(r.MCPServers) > 0 {
-		return nil, badRequest("give either mcpServers or text")
+		return nil, badRequest("specify either mcpServers or text")
 	}
 	servers, err := pasted.Servers([]byte(r.Text))
 	if err != nil {
@@ -95,7 +95,7 @@ type ParsedServer struct {
 }
 
 // ParseServer reads one server of an mcpServers object. values holds the values of its placeholders. Errors are
-// core.CodeBadRequest, which may wrap a *pasted.Disabled, and core.CodeCredentialsRequired when values are missing.
+// core.CodeBadRequest, which may wrap a *pasted.Disabled, and core.CodeCredentialsRequired if values are missing.
 func ParseServer(name string, raw json.RawMessage, values map[string]core.Secret) (ParsedServer, error) {
 	d, err := pasted.Read(name, raw, core.RevealAll(values))
 	if err != nil {
@@ -118,7 +118,7 @@ func ParseServer(name string, raw json.RawMessage, values map[string]core.Secret
 		}
 	}
 	if len(missing) > 0 {
-		return s, core.Errorf(core.CodeCredentialsRequired, "the definition needs values that were not given: %s", strings.Join(names, ", ")).
+		return s, core.Errorf(core.CodeCredentialsRequired, "the definition needs values that were not provided: %s", strings.Join(names, ", ")).
 			WithDetails(map[string]any{"missing": missing})
 	}
 	s.Request = Request{ServerName: name, Command: d.Command, Args: d.Args, Dir: d.Dir, Env: core.Secrets(d.Env), URL: d.URL, Tools: d.Tools}

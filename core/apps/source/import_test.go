@@ -249,7 +249,7 @@ func TestTextThatIsNotAConfigurationIsRefusedWithAHint(t *testing.T) {
 		"{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"b\"}}}":              `"x" is given twice with different values, on line 2 and line 3`,
 		`"x": {"command": "a", "env": {"A": "1", "A": "2"}}`:                                           `"A" is given twice`,
 		`{"mcpServers": {"x": {"command": "a"}}, "mcpServers": {"y": {"command": "b"}}}`:               `"mcpServers" is given twice`,
-		"{\"x\": {\n\"command\": \"a\"\n":                                                              "unexpected EOF; the end is missing", `{"x": {"command": "C:\Program Files\x.exe"}}`: "each backslash of a path is written twice",
+		"{\"x\": {\n\"command\": \"a\"\n":                                                              "unexpected EOF; the end is missing", `{"x": {"command": "C:\Program Files\x.exe"}}`: "each backslash in a path must be doubled",
 		"\"x\": {\n  \"command\" \"npx\"}": "line 2, column 13", "[mcp_servers.x]\ncommand = \"npx": "line 2, column ",
 		"npx -y a\nnpx -y \\\n b\nmcp list": "line 4 is neither a command", `[{"command": "a"}, {"command": "b"}]`: "have no name",
 	} {

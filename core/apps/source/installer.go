@@ -30,13 +30,13 @@ type program struct {
 	trusted bool // it does not read packages; it runs outside the sandbox, in tmp instead of dir
 }
 
-// runInstaller runs a package manager such as npm in dir and waits for it to end.
+// runInstaller runs a package manager such as npm in dir and waits for it to exit.
 func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command string, args ...string) error {
 	return r.install(ctx, c, program{dir: dir}, command, args...)
 }
 
-// install runs a package manager and waits for it to end. The package manager gets its own temporary directory, not the
-// app's, because an earlier version of the app may be running, and could replace what is unpacked there.
+// install runs a package manager and waits for it to exit. The package manager gets its own temporary directory, not
+// the app's, because an earlier version of the app may be running, and could replace what is unpacked there.
 func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command string, args ...string) (err error) {
 	if p.tmp, err = r.scratch(c.Record.Workspace); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command
 	return r.runProgram(ctx, p, command, args...)
 }
 
-// remedy says how to get a package manager.
+// remedy returns how to get a package manager.
 func remedy(command string) string {
 	switch command {
 	case "npm", "npx", "node":
@@ -59,27 +59,27 @@ func remedy(command string) string {
 	return "install it"
 }
 
-// runProgram runs a package manager and waits for it to end. If ctx ends first, the whole process tree is killed.
-func (r *Resolver) runProgram(ctx context.Context, what program, command string, args ...string) error {
+// runProgram runs a package manager and waits for it to exit. If ctx ends first, the whole process tree is killed.
+func (r *Resolver) runProgram(ctx context.Context, run program, command string, args ...string) error {
 	path := command
 	if !filepath.IsAbs(command) {
 		var err error
 		if path, err = bundle.Lookup(r.HostEnv["PATH"])(command); err != nil {
-			return fmt.Errorf("%s is needed to install %s and was not found: %s, or add its directory to the server's PATH", command, what.what, remedy(command))
+			return fmt.Errorf("%s is needed to install %s and was not found: %s, or add its directory to the server's PATH", command, run.what, remedy(command))
 		}
 	}
-	if what.trusted {
-		what.dir = what.tmp // package managers read settings from their working directory
+	if run.trusted {
+		run.dir = run.tmp // package managers read settings from their working directory
 	}
-	env := installerEnvironment(r.HostEnv, managerOf(path), what.tmp)
-	profile, err := r.confine(what, path, env)
+	env := installerEnvironment(r.HostEnv, managerOf(path), run.tmp)
+	profile, err := r.confine(run, path, env)
 	if err != nil {
 		return err
 	}
-	output := logs.NewOutput(discard{}, logs.NewRedactor(what.record))
-	start := process.Command{Path: path, Args: args, Dir: what.dir, Env: assignments(env), Stderr: output, Sandbox: profile}
+	output := logs.NewOutput(discard{}, logs.NewRedactor(run.record))
+	start := process.Command{Path: path, Args: args, Dir: run.dir, Env: assignments(env), Stderr: output, Sandbox: profile}
 	if profile != nil {
-		start.Cgroup = process.Cgroup{Tree: r.Confinement.Cgroups, Name: "install-" + what.record.Name, Limits: profile.Limits}
+		start.Cgroup = process.Cgroup{Tree: r.Confinement.Cgroups, Name: "install-" + run.record.Name, Limits: profile.Limits}
 	}
 	p, err := process.Start(start)
 	if err != nil {
@@ -88,11 +88,11 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 	_ = p.Stdin().Close()
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
-	stdout := what.stdout
+	stdout := run.stdout
 	if stdout == nil {
 		stdout = output
 	}
-	_, _ = io.Copy(stdout, p.Stdout()) // returns when the process tree has ended
+	_, _ = io.Copy(stdout, p.Stdout()) // returns when the process tree has exited
 	<-p.Done()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -101,11 +101,11 @@ func (r *Resolver) runProgram(ctx context.Context, what program, command string,
 		return nil
 	}
 	failure := instance.NewFailure(filepath.Base(command)+" "+p.Err().Error(), output)
-	if lacks := remedyFor(failure.Error()); lacks != "" {
-		failure.Reason = lacks + " (" + failure.Reason + ")"
+	if cause := remedyFor(failure.Error()); cause != "" {
+		failure.Reason = cause + " (" + failure.Reason + ")"
 		return failure
 	}
-	return explainClosed(failure, profile)
+	return explainDenied(failure, profile)
 }
 
 // managerOf returns the package manager that a program belongs to: npm, uv or pip.

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Layout gives the locations of a workspace's app files. The root is the server's home for the default workspace, and
-// <home>/workspaces/<id> for every other workspace.
+// Layout determines the locations of a workspace's app files. The root is the server's home for the default workspace,
+// and <home>/workspaces/<id> for every other workspace.
 type Layout struct{ Root string }
 
 // LayoutOf returns the layout of a workspace.
@@ -58,7 +58,7 @@ func SumsFile(dir string) string { return dir + ".sums" }
 // maxInstalled is the maximum size in bytes of a package file that the server itself reads.
 const maxInstalled = 4 << 20
 
-// readInstalled reads a file below a directory that a package manager has filled. A package may control what is there,
+// readInstalled reads a file in a directory that a package manager has filled. A package may control what is there,
 // so only regular files inside the directory are read.
 func readInstalled(dir, name string) (raw []byte, err error) {
 	root, err := os.OpenRoot(dir)

@@ -24,7 +24,7 @@ func remedyFor(output string) string {
 	case pypiCertificate.MatchString(output):
 		return "the certificate of the package index, or of a proxy, is not trusted: set SSL_CERT_FILE to the PEM file of the authority in the server's environment, and restart the server"
 	case partialPython.MatchString(output):
-		return "this Python comes without venv or pip: on Debian and Ubuntu, apt-get install python3-venv python3-pip; or install uv"
+		return "this Python comes without venv or pip: on Debian and Ubuntu, run apt-get install python3-venv python3-pip, or install uv"
 	}
 	return ""
 }
@@ -40,7 +40,7 @@ func (r *Resolver) ensurePython(ctx context.Context, p program) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("this machine has no Python, and uv could not fetch one: install Python 3.10 or newer: %w", err)
+		return fmt.Errorf("this machine has no Python, and uv could not fetch one; install Python 3.10 or newer: %w", err)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (r *Resolver) hasUV() bool {
 	return err == nil
 }
 
-// CheckRuntime returns an error if the version of this machine's runtime is not one that a bundle needs.
+// CheckRuntime returns an error if the version of this machine's runtime is not one that the bundle supports.
 func (r *Resolver) CheckRuntime(ctx context.Context, c *Candidate) error {
 	if c.Manifest == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 
 // The messages are from Debian's python3, pip 24, npm 10 and uv 0.9.
 func TestMissingToolsOfAPackageManagerAreRecognised(t *testing.T) {
-	for said, want := range map[string]string{
+	for output, want := range map[string]string{
 		"The virtual environment was not created successfully because ensurepip is not\navailable.": "apt-get install python3-venv",
 		"ensurepip is not available.  On Debian/Ubuntu systems, you need":                           "apt-get install python3-venv",
 		"/usr/bin/python3: No module named venv":                                                    "apt-get install python3-venv",
@@ -20,8 +20,8 @@ func TestMissingToolsOfAPackageManagerAreRecognised(t *testing.T) {
 		"ModuleNotFoundError: No module named 'pipedream'":  "",
 		"No solution found when resolving dependencies: no": "",
 	} {
-		if got := remedyFor(said); want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%q gives %q, want %q", said, got, want)
+		if got := remedyFor(output); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%q gives %q, want %q", output, got, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 // npmName is the form of npm package names. A match is never a command-line option or a path to a parent directory.
 var npmName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
 
-// fromNPM describes an npm package in one exact version. It is installed into the app's own directory without running
+// fromNPM describes one exact version of an npm package. It is installed into the app's own directory without running
 // the lifecycle scripts of the package or its dependencies, and without packages from git repositories, so none of its
 // code runs during the install. The configuration can allow scripts (apps.<name>.installScripts).
 func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
@@ -55,9 +55,9 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	})
 }
 
-// npmEntry returns the script of a command of a package that is installed in dir, relative to the package. It prefers
-// the command named bin, then the command with the package's name, then the only command. runtimes has the versions of
-// Node.js that the package needs, if it says so.
+// npmEntry returns the script behind a command of the package that is installed in dir, relative to the package. It
+// prefers the command named bin, then the command with the package's name, then the only command. runtimes contains the
+// versions of Node.js that the package needs, if it specifies them.
 func npmEntry(dir, identifier, bin string) (entry string, runtimes map[string]string, err error) {
 	raw, err := readInstalled(dir, path.Join("node_modules", identifier, "package.json"))
 	if err != nil {
@@ -75,9 +75,9 @@ func npmEntry(dir, identifier, bin string) (entry string, runtimes map[string]st
 	if json.Unmarshal(manifest.Bin, &one) == nil && one != "" {
 		bins[path.Base(identifier)] = one
 	} else if len(manifest.Bin) == 0 || json.Unmarshal(manifest.Bin, &bins) != nil || len(bins) == 0 {
-		return "", nil, fmt.Errorf("the npm package %s has no command, so it is not a server", identifier)
+		return "", nil, fmt.Errorf("the npm package %q has no command, so it is not a server", identifier)
 	}
-	name, err := chooseCommand("npm package "+identifier, path.Base(identifier), bin, slices.Sorted(maps.Keys(bins)))
+	name, err := chooseCommand(fmt.Sprintf("npm package %q", identifier), path.Base(identifier), bin, slices.Sorted(maps.Keys(bins)))
 	if err != nil {
 		return "", nil, err
 	}
@@ -120,7 +120,7 @@ func isPackageDir(dir string) bool {
 	return filepath.Base(parent) == "node_modules"
 }
 
-// packageWithScripts returns the name of the package in the directory at, below dir, if it has install scripts.
+// packageWithScripts returns the name of the package in the directory at, inside dir, if it has install scripts.
 // Otherwise it returns "".
 func packageWithScripts(dir, at string) (name string, err error) {
 	file, err := filepath.Rel(dir, filepath.Join(at, "package.json"))

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Order describes what to install, whether a client or the configuration asked for it.
+// Order describes what to install, whether a client or the configuration requested it.
 type Order struct {
 	Workspace  string
 	ServerName string // "" to derive it from the bundle
@@ -96,9 +96,9 @@ func (o Order) checkSigned(s *bundle.Signature) error {
 	case !o.Signed:
 		return nil
 	case s == nil:
-		return core.Errorf(core.CodeForbidden, "the bundle is not signed, and the configuration's install.requireSignature requires it")
+		return core.Errorf(core.CodeForbidden, "the bundle is not signed, and install.requireSignature in the configuration requires a signature")
 	case !s.Trusted(o.Signers):
-		return core.Errorf(core.CodeForbidden, "the bundle is signed by %.100q (SHA-256 %s), but install.trustedSigners does not name that signer, or the certificate is not valid now", s.Signer, s.Fingerprint)
+		return core.Errorf(core.CodeForbidden, "the bundle is signed by %.100q (SHA-256 %s), but install.trustedSigners does not list that signer, or the certificate is not currently valid", s.Signer, s.Fingerprint)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (r Request) Order(workspace string) (Order, error) {
 	return o, err
 }
 
-// splitVersion splits "name@version". The leading @ of an npm scope does not count.
+// splitVersion splits "name@version". The leading @ of an npm scope is not a separator.
 func splitVersion(ref string) (name, version string) {
 	if at := strings.LastIndexByte(ref, '@'); at > 0 {
 		return ref[:at], ref[at+1:]
@@ -153,7 +153,7 @@ func commandOrder(o Order, command string) (Order, error) {
 	o.Source.Ref = command
 	runner, args := packageRunner(command, o.Args)
 	run, ok := packageOf(runner, args)
-	if !ok && run.nothing {
+	if !ok && run.noPackage {
 		return o, badRequest("args: %s has no package to run", runner)
 	}
 	if !ok {
@@ -193,7 +193,7 @@ const (
 	uvx = "uvx"
 )
 
-// splitPyPI splits "project==version" and "project@version". uvx takes @latest for the newest version, as npx does.
+// splitPyPI splits "project==version" and "project@version". uvx accepts @latest for the newest version, as npx does.
 func splitPyPI(ref string) (name, version string) {
 	name, version = splitVersion(strings.Replace(ref, "==", "@", 1))
 	return name, strings.TrimPrefix(version, "latest")
@@ -203,7 +203,7 @@ func splitPyPI(ref string) (name, version string) {
 type packageRun struct {
 	name, bin string   // the package, and which of its commands; "" for the default
 	args      []string // arguments for the command
-	nothing   bool     // the command line names no package
+	noPackage bool     // the command line contains no package
 }
 
 // packageOf reads the arguments of npx or uvx. ok is false for other commands, and for options that this server does
@@ -220,7 +220,7 @@ func packageOf(runner string, args []string) (run packageRun, ok bool) {
 		case slices.Contains(from, option) && run.name == "":
 			if !joined {
 				if i++; i == len(args) {
-					return packageRun{nothing: true}, false
+					return packageRun{noPackage: true}, false
 				}
 				value = args[i]
 			}
@@ -236,7 +236,7 @@ func packageOf(runner string, args []string) (run packageRun, ok bool) {
 			return run, runner == npx && npmName.MatchString(name) || runner == uvx && pypiName.MatchString(name)
 		}
 	}
-	return packageRun{nothing: true}, false
+	return packageRun{noPackage: true}, false
 }
 
 func checkNPM(o Order) error {

@@ -58,8 +58,8 @@ func TestACommandIsNamedAfterTheScriptOrModuleThatItRuns(t *testing.T) {
 
 func TestADefinitionThatOnlyItsClientCanUseIsRefusedWithAdvice(t *testing.T) {
 	for definition, want := range map[string]string{
-		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
-		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder of the client: give an absolute path on the server's machine",
+		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace; put its value there instead",
+		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder on the client's machine; give an absolute path on the server's machine",
 		`{"command":"npx","args":["server"],"envFile":".env"}`:               "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
 		`{"command":"npx","args":["server"],"disabled":true}`:                "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
 	} {
@@ -110,7 +110,7 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 	if script, err := consoleScript(venv, "My.Server", "b"); err != nil || script != "b" {
 		t.Errorf("the requested command is %q (%v)", script, err)
 	}
-	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command c; it has a, b") {
+	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command \"c\"; it has a, b") {
 		t.Errorf("an unknown command returned %v", err)
 	}
 	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nmy_server = my:main\n")

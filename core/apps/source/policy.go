@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// Policy says what may be installed, and from which registries. It does not apply to apps that the configuration
+// Policy determines what may be installed, and from which registries. It does not apply to apps that the configuration
 // declares.
 type Policy struct {
 	allow      []*regexp.Regexp
@@ -68,7 +68,7 @@ func (p *Policy) Check(o Order) (Order, error) {
 	if p.everything || slices.ContainsFunc(p.allow, func(r *regexp.Regexp) bool { return r.MatchString(subject) }) {
 		return o, nil
 	}
-	return o, core.Errorf(core.CodeForbidden, "install.allow in the configuration has no pattern for %.200s", subject)
+	return o, core.Errorf(core.CodeForbidden, "no pattern in install.allow in the configuration matches %.200s", subject)
 }
 
 // withoutQuery returns a server's address without query and fragment, because a pattern for a host could match text in
@@ -85,8 +85,8 @@ func withoutQuery(address string) string {
 	return u.String()
 }
 
-// usable returns the registries that an order may use.
-func (o Order) usable(all []NamedRegistry) []NamedRegistry {
+// usableRegistries returns the registries that an order may use.
+func (o Order) usableRegistries(all []NamedRegistry) []NamedRegistry {
 	if o.Registries == nil {
 		return all
 	}

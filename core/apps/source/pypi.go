@@ -24,7 +24,7 @@ func Project(ref string) string {
 	return name
 }
 
-// fromPyPI describes a PyPI project in one exact version. It is installed into a virtual environment in the app's own
+// fromPyPI describes one exact version of a PyPI project. It is installed into a virtual environment in the app's own
 // directory, with uv if that is installed and otherwise with Python's venv and pip. Only wheels are used, so none of
 // the project's code runs during the install.
 func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
@@ -218,10 +218,10 @@ func consoleScript(venv, project, bin string) (string, error) {
 		}
 		scripts = append(scripts, consoleScripts(string(raw))...)
 	}
-	return chooseCommand("PyPI project "+project, project, bin, scripts)
+	return chooseCommand(fmt.Sprintf("PyPI project %q", project), project, bin, scripts)
 }
 
-// metadataFiles returns the paths below venv of a file in a project's metadata.
+// metadataFiles returns the paths, relative to venv, of a file in a project's metadata.
 func metadataFiles(venv, project, file string) (inside []string, err error) {
 	prefix := strings.ToLower(separators.ReplaceAllString(project, "_")) + "_"
 	files, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "*.dist-info", file))
@@ -244,7 +244,7 @@ func chooseCommand(what, name, bin string, commands []string) (string, error) {
 	case len(commands) == 0:
 		return "", fmt.Errorf("the %s has no command, so it is not a server", what)
 	case bin != "" && !slices.Contains(commands, bin):
-		return "", fmt.Errorf("the %s has no command %s; it has %s", what, bin, strings.Join(commands, ", "))
+		return "", fmt.Errorf("the %s has no command %q; it has %s", what, bin, strings.Join(commands, ", "))
 	case bin != "":
 		return bin, nil
 	case at >= 0:

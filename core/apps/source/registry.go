@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// maxBundle is the maximum size in bytes of a bundle whose size the registry does not state.
+// maxBundle is the maximum size in bytes of a bundle whose size the registry does not specify.
 const maxBundle = 512 << 20
 
 // NamedRegistry is a registry with its name in the configuration.
@@ -30,7 +30,7 @@ type NamedRegistry struct {
 // Registries that could not be reached appear in the error only if no other registry has the bundle.
 func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error) {
 	configured := r.Registries()
-	registries := o.usable(configured)
+	registries := o.usableRegistries(configured)
 	switch {
 	case len(registries) == 0 && len(configured) > 0:
 		return nil, core.Errorf(core.CodeForbidden, "install.registries does not let you install from any of the configured registries")
@@ -56,15 +56,15 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 			unreachable = append(unreachable, fmt.Errorf("registry %s could not be reached: %w", from.Name, err))
 		}
 	}
-	what := ref.Name
+	wanted := ref.Name
 	if ref.Version != "" {
-		what += " in version " + ref.Version
+		wanted = "version " + ref.Version + " of " + ref.Name
 	}
-	which := "no registry that answered has"
+	which := "no reachable registry has"
 	if len(unreachable) == 0 {
 		which = "no configured registry (" + strings.Join(names(registries), ", ") + ") has"
 	}
-	missing := fmt.Errorf("%s %s for %s/%s", which, what, ref.OS, ref.Arch)
+	missing := fmt.Errorf("%s %s for %s/%s", which, wanted, ref.OS, ref.Arch)
 	if len(reasons) > 0 {
 		missing = fmt.Errorf("%w (%s)", missing, strings.Join(reasons, "; "))
 	}
@@ -110,13 +110,13 @@ func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry,
 }
 
 // fetch downloads a bundle's file from a registry. It rejects a file whose size or SHA-256 is not what the registry
-// states.
+// specifies.
 func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir string) (path string, err error) {
 	if len(pkg.SHA256) != hex.EncodedLen(sha256.Size) {
-		return "", fmt.Errorf("registry %s states no sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
+		return "", fmt.Errorf("registry %s does not specify a sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
 	}
 	if pkg.Size > maxBundle {
-		return "", fmt.Errorf("the file of %s %s has %d bytes according to registry %s; the limit for a bundle is %d", pkg.Name, pkg.Version, pkg.Size, r.Name, int64(maxBundle))
+		return "", fmt.Errorf("the file for %s %s is %d bytes long according to registry %s; the limit for a bundle is %d", pkg.Name, pkg.Version, pkg.Size, r.Name, int64(maxBundle))
 	}
 	body, err := r.Registry.Fetch(ctx, pkg)
 	if err != nil {
@@ -137,11 +137,11 @@ func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir strin
 	n, err := io.Copy(io.MultiWriter(file, hash), io.LimitReader(body, limit+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("registry %s stopped while sending %s %s: %w", r.Name, pkg.Name, pkg.Version, err)
+		return "", fmt.Errorf("registry %s did not finish sending %s %s: %w", r.Name, pkg.Name, pkg.Version, err)
 	case n > limit, pkg.Size > 0 && n != pkg.Size:
-		return "", fmt.Errorf("the file of %s %s was refused: it does not have the %d bytes that registry %s states", pkg.Name, pkg.Version, limit, r.Name)
+		return "", fmt.Errorf("the file for %s %s was rejected: its size is not the %d bytes that registry %s specifies", pkg.Name, pkg.Version, limit, r.Name)
 	case hex.EncodeToString(hash.Sum(nil)) != pkg.SHA256:
-		return "", fmt.Errorf("the file of %s %s was refused: it does not have the sha256 that registry %s states", pkg.Name, pkg.Version, r.Name)
+		return "", fmt.Errorf("the file for %s %s was rejected: its sha256 is not the one that registry %s specifies", pkg.Name, pkg.Version, r.Name)
 	}
 	return path, nil
 }

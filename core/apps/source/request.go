@@ -47,8 +47,8 @@ type Request struct {
 	// AllowPrivate allows a remote server on a loopback or private address. The HTTP API sets it from the caller's
 	// rights.
 	AllowPrivate bool `json:"-"`
-	// Restricted means that the caller is an admin of a workspace, not of the organization. Then no code is installed
-	// if the server cannot confine it. The HTTP API sets it from the caller's rights.
+	// Restricted means that the caller is an admin of a workspace, not of the organization. In that case, no code is
+	// installed if the server cannot confine it. The HTTP API sets it from the caller's rights.
 	Restricted bool `json:"-"`
 	// Replace makes an uploaded file a new version of the uploaded app that has its name.
 	Replace bool `json:"-"`
@@ -66,7 +66,7 @@ type UpdateRequest struct {
 	Restricted bool        `json:"-"` // see Request
 }
 
-// Transport says how to reach a remote server.
+// Transport describes how to reach a remote server.
 type Transport struct {
 	Type    string                 `json:"type"` // "streamable-http" or "sse"; "" tries both, in this order
 	Auth    *Auth                  `json:"auth"`
@@ -159,7 +159,7 @@ func (r Request) remote() (*core.Remote, error) {
 	}
 	for name, value := range t.Headers {
 		if remote.Auth.Replaces(name) {
-			return nil, badRequest("transport.headers: %s would replace the account of the call: leave it out, or use transport.auth with the type bearer or header", name)
+			return nil, badRequest("transport.headers: %s would replace the call's account; leave it out, or use transport.auth with the type bearer or header", name)
 		}
 		if err := checkHeader("transport.headers", name, value); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (r Request) Kind() (core.SourceKind, error) {
 		}
 	}
 	if len(kinds) != 1 {
-		return "", badRequest("give exactly one of name, path, url, npm, pypi and command; %d were given", len(kinds))
+		return "", badRequest("specify exactly one of name, path, url, npm, pypi and command; %d were specified", len(kinds))
 	}
 	return kinds[0], nil
 }

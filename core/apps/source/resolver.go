@@ -32,7 +32,7 @@ type Resolver struct {
 	Sandbox     func(workspace, name string) config.Sandbox // the sandbox settings of an app; nil for no sandbox
 }
 
-// Resolve finds the bundle of an order. It writes only below IncomingDir.
+// Resolve finds the bundle of an order. It writes only to IncomingDir.
 func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
 	o = o.sealed()
 	switch o.Source.Kind {

@@ -31,7 +31,7 @@ type Accounts interface {
 	Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error)
 	BeginDevice(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Device, error)
 	FinishDevice(ctx context.Context, c core.Caller, login string) (a core.Account, wait time.Duration, err error)
-	Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer accounts.Answer) (a core.Account, again accounts.Start, err error)
+	Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), response accounts.Response) (a core.Account, again accounts.Start, err error)
 	Document() (accounts.ClientDocument, error)
 }
 

@@ -90,7 +90,7 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 		return caller, err
 	}
 	authn.NoteCaller(c.Context(), core.Caller{Identity: id})
-	a, retry, err := h.Accounts.Finish(c.UserContext(), caller, accounts.Answer{
+	a, retry, err := h.Accounts.Finish(c.UserContext(), caller, accounts.Response{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Error: c.Query("error"), Binding: c.Cookies(bindingCookie),
 		Mark: c.Query(accounts.MarkParameter),
 	})

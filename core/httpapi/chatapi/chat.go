@@ -64,7 +64,7 @@ func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Reques
 	if r.Detach {
 		return nil, h.follow(c, caller, h.Chat.Detach(a.run, a.within, a.release), func() {})
 	}
-	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
+	err = h.Streams.Open(c, stream.Response, func(ctx context.Context, w *stream.Writer) {
 		defer a.release()
 		defer httpio.KeepAlive(w, h.Quiet)()
 		ctx, stop := a.within(ctx)
@@ -221,7 +221,7 @@ func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live chat.Follower, 
 		return err
 	}
 	last := strings.Clone(c.Get("Last-Event-ID"))
-	return h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
+	return h.Streams.Open(c, stream.Response, func(ctx context.Context, w *stream.Writer) {
 		defer httpio.KeepAlive(w, h.Quiet)()
 		ctx, stop := h.Authn.Watch(ctx, cred, caller, nil)
 		defer stop()

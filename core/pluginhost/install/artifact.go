@@ -21,14 +21,14 @@ const (
 	maxCompanion = 64 << 10  // bytes of a signature or a checksum
 )
 
-// artifact is a file in the staging directory, with the information that its source gives about it.
+// artifact is a file in the staging directory, with the information that its source provides about it.
 type artifact struct {
 	source    string // shown to people and in the lock file, without passwords
 	path      string // path in the staging directory; its base name is the file's name at the source
 	signature []byte // may be nil
 	sums      []sum
 
-	// What a list of plugins says about it; "" without a list.
+	// What a list of plugins states about it; "" if it does not come from one.
 	kind    plugins.Kind
 	adapter string
 	version string
@@ -73,7 +73,7 @@ func (a artifact) verifyChecksum() error {
 	}
 	for _, s := range a.sums {
 		if !strings.EqualFold(s.sha256, now) {
-			return fmt.Errorf("%s has the sha256 %s, but %s says %s: it was changed or is incomplete; fetch it again from its author", a.source, now, s.from, strings.ToLower(s.sha256))
+			return fmt.Errorf("the sha256 of %s is %s, but %s specifies %s: it was changed or is incomplete; fetch it again from its author", a.source, now, s.from, strings.ToLower(s.sha256))
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func fetchFile(path, staging string) (artifact, error) {
 	return a, nil
 }
 
-// addSums takes the lines about the artifact from a file in sha256sum format, or a lone checksum.
+// addSums adds the lines about the artifact from a file in sha256sum format, or a lone checksum.
 func (a *artifact) addSums(text []byte, from string) error {
 	name := filepath.Base(a.path)
 	for line := range bytes.Lines(text) {
@@ -122,7 +122,7 @@ func (a *artifact) addSums(text []byte, from string) error {
 			continue
 		}
 		if !hexSum.MatchString(fields[0]) {
-			return fmt.Errorf("%s: %s has %.80q instead of a sha256; ask the plugin's publisher to correct it", a.source, from, fields[0])
+			return fmt.Errorf("%s: %s contains %.80q instead of a sha256; ask the plugin's publisher to correct it", a.source, from, fields[0])
 		}
 		a.sums = append(a.sums, sum{fields[0], from})
 	}

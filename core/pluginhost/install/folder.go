@@ -51,13 +51,13 @@ func choose(where string, files []string) (string, error) {
 	case 1:
 		return named[0], nil
 	case 0:
-		return "", fmt.Errorf("%s has no plugin: an executable named <kind>-<name>, such as auth-okta, with or without the platform (auth-okta_%s_%s)", where, runtime.GOOS, runtime.GOARCH)
+		return "", fmt.Errorf("%s does not contain a plugin, which is an executable named <kind>-<name>, such as auth-okta, with or without the platform (auth-okta_%s_%s)", where, runtime.GOOS, runtime.GOARCH)
 	}
 	names := make([]string, len(named))
 	for i, path := range named {
 		names[i] = filepath.Base(path)
 	}
-	return "", fmt.Errorf("%s has several plugins, %s: name one of the files", where, strings.Join(names, ", "))
+	return "", fmt.Errorf("%s contains several plugins (%s); specify one of the files", where, strings.Join(names, ", "))
 }
 
 func isExecutable(path string) bool {

@@ -33,7 +33,7 @@ type Installer struct {
 // Request is one plugin to install.
 type Request struct {
 	Source         string   // a file, a directory, a URL, an oci:// reference, or a name, optionally with @version
-	Name           string   // what to call the adapter; "" takes the plugin's own name
+	Name           string   // the name for the adapter; "" for the plugin's own name
 	SHA256         string   // the expected hash of the source; "" for any
 	Keys           []string // minisign public keys, or files with one, to trust in addition
 	AllowDowngrade bool     // an older version may replace a newer one
@@ -88,7 +88,7 @@ func (i *Installer) place(ctx context.Context, r Request, a artifact, path, sign
 	}
 	who, err := i.Identify(ctx, path)
 	if err != nil {
-		return Result{}, fmt.Errorf("%s was not installed because it does not start: %w (configure a plugin that loads files from its own directory by path and sha256 instead)", a.source, err)
+		return Result{}, fmt.Errorf("%s was not installed because it does not start: %w (if it loads files from its own directory, configure it by path and sha256 instead)", a.source, err)
 	}
 	name, err := i.nameOf(r, a, who)
 	if err != nil {
@@ -140,32 +140,32 @@ var (
 func (i *Installer) nameOf(r Request, a artifact, who pluginhost.Identity) (string, error) {
 	adapter := cmp.Or(r.Name, a.adapter, who.Name)
 	if !adapterName.MatchString(adapter) {
-		return "", fmt.Errorf("the plugin calls itself %q, which is not an adapter name (a-z, 0-9 and -); set one with --name", adapter)
+		return "", fmt.Errorf("the plugin's name is %q, which is not a valid adapter name (a-z, 0-9 and -); set one with --name", adapter)
 	}
 	if a.kind != "" && a.kind != who.Kind {
-		return "", fmt.Errorf("%s is listed as a plugin of the kind %s but serves %s; report it to the maintainer of the list", a.source, a.kind, who.Kind)
+		return "", fmt.Errorf("%s is listed as a plugin of kind %s but is of kind %s; report it to the maintainer of the list", a.source, a.kind, who.Kind)
 	}
 	if a.version != "" && !sameVersion(a.version, who.Version) {
 		return "", fmt.Errorf("%s is listed as version %s but reports version %s; report it to the maintainer of the list", a.source, a.version, who.Version)
 	}
 	if i.Builtin(who.Kind, adapter) {
-		return "", fmt.Errorf("%s is the name of a built-in %s adapter, which would be used instead; choose another name with --name", adapter, who.Kind)
+		return "", fmt.Errorf("%q is the name of a built-in %s adapter, which would be used instead; choose another name with --name", adapter, who.Kind)
 	}
 	return fmt.Sprintf("%s-%s", who.Kind, adapter), nil
 }
 
 func (i *Installer) lock() pluginhost.LockFile { return pluginhost.LockFile{Home: i.Home} }
 
-// staleAfter is the age at which a staging directory counts as left over from an installation that was killed.
+// staleAfter is the age at which a staging directory is considered left over from an installation that was killed.
 const staleAfter = time.Hour
 
 // stage creates a directory for the files of one installation, on the same file system as the plugins. clean
 // removes it, along with any directories created for it that are still empty.
 func (i *Installer) stage() (dir string, clean func() error, err error) {
-	var made []string
+	var created []string
 	for _, folder := range []string{i.Home, i.lock().Dir()} {
 		if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-			made = append([]string{folder}, made...)
+			created = append([]string{folder}, created...)
 		}
 	}
 	if err := os.MkdirAll(i.lock().Dir(), 0o700); err != nil {
@@ -185,15 +185,15 @@ func (i *Installer) stage() (dir string, clean func() error, err error) {
 	}
 	return dir, func() error {
 		err := os.RemoveAll(dir)
-		for _, folder := range made {
+		for _, folder := range created {
 			_ = os.Remove(folder) // fails if something was installed
 		}
 		return err
 	}, nil
 }
 
-// Remove removes a plugin from the home: its file, its record and, with copies, the copies that a server starts
-// it from.
+// Remove removes a plugin from the home: its file, its record and, if copies is set, the copies that a server
+// starts it from.
 func (i *Installer) Remove(name string, copies bool) error {
 	records, err := i.lock().Read()
 	if err != nil {
@@ -204,7 +204,7 @@ func (i *Installer) Remove(name string, copies bool) error {
 		return err
 	}
 	if _, known := records[name]; !known && !slices.Contains(files, name) || !lockedName.MatchString(name) {
-		return fmt.Errorf("there is no plugin %s in %s; `ropewalk plugin verify` lists the installed ones", name, i.lock().Dir())
+		return fmt.Errorf("there is no plugin %q in %s; `ropewalk plugin verify` lists the installed ones", name, i.lock().Dir())
 	}
 	if err := os.Remove(filepath.Join(i.lock().Dir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

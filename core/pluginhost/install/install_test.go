@@ -26,7 +26,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// program returns a fake plugin. Its first line holds its kind, name and version, which identify reads.
+// program returns a fake plugin. Its first line contains its kind, name and version, which identify reads.
 func program(kind, name, version string) []byte {
 	return fmt.Appendf(nil, "plugin %s %s %s\n%s", kind, name, version, strings.Repeat("code ", 1000))
 }
@@ -98,7 +98,7 @@ func (h *home) mustBeClean() {
 	}
 }
 
-// tree returns every file below a directory with its content; "" if the directory does not exist.
+// tree returns every file in a directory, and its content; "" if the directory does not exist.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder
@@ -194,14 +194,14 @@ func TestAFileIsInstalledWithARecordOfItsOrigin(t *testing.T) {
 		t.Errorf("--name other: got %+v", again)
 	}
 	h.refuses(install.Request{Source: path, Name: "oidc"}, "built-in", "--name")
-	h.refuses(install.Request{Source: path, Name: "../up"}, "not an adapter name")
+	h.refuses(install.Request{Source: path, Name: "../up"}, "not a valid adapter name")
 	h.refuses(install.Request{Source: h.write("text", []byte("hello"))}, "does not start", "exec format error")
 }
 
 func TestAFailedInstallationLeavesNoHomeBehind(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	h.refuses(install.Request{Source: h.write("x", program("auth", "okta", "1.2.0")), SHA256: strings.Repeat("0", 64)}, "--sha256 says 0000")
+	h.refuses(install.Request{Source: h.write("x", program("auth", "okta", "1.2.0")), SHA256: strings.Repeat("0", 64)}, "--sha256 specifies 0000")
 	if _, err := os.Stat(h.Home); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the home exists: %v", err)
 	}
@@ -215,16 +215,16 @@ func TestAWrongChecksumIsRefused(t *testing.T) {
 	h.refuses(install.Request{Source: path, SHA256: "12"}, "--sha256 must be 64 hex digits")
 	h.refuses(install.Request{Source: path, SHA256: sum([]byte("other"))}, "--sha256", "fetch it again")
 	companion(t, path, ".sha256", []byte(sum([]byte("other"))+"  auth-okta\n"))
-	h.refuses(install.Request{Source: path}, "auth-okta.sha256 says")
+	h.refuses(install.Request{Source: path}, "auth-okta.sha256 specifies")
 	companion(t, path, ".sha256", []byte(sum(content)+"  auth-okta\n"+sum([]byte("other"))+"  another\n"))
 	h.installs(install.Request{Source: path, SHA256: strings.ToUpper(sum(content))})
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "SHA256SUMS"), []byte(sum([]byte("other"))+" *auth-okta\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h.refuses(install.Request{Source: filepath.Dir(path)}, "SHA256SUMS says")
+	h.refuses(install.Request{Source: filepath.Dir(path)}, "SHA256SUMS specifies")
 }
 
-func TestOnlySignaturesByTrustedKeysCount(t *testing.T) {
+func TestOnlySignaturesByTrustedKeysAreAccepted(t *testing.T) {
 	t.Parallel()
 	content := program("auth", "okta", "1.2.0")
 	author, other := newKey(t), newKey(t)
@@ -305,7 +305,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 	back.AllowDowngrade = true
 	h.installs(back)
 
-	// For a plugin that somebody copied into the home by hand, the installer asks the plugin for its version.
+	// For a plugin that somebody copied into the home, the installer asks the plugin for its version.
 	lock := pluginhost.LockFile{Home: h.Home}
 	if err := os.WriteFile(filepath.Join(lock.Dir(), "auth-okta"), program("auth", "okta", "2.0.0"), 0o755); err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 	if _, err := lock.Accept("auth-okta"); err != nil {
 		t.Fatal(err)
 	}
-	h.refuses(of("1.11.0"), "installed in version 2.0.0")
+	h.refuses(of("1.11.0"), "version 2.0.0 of auth-okta is installed")
 }
 
 func TestThePluginForThisPlatformIsChosenFromADirectory(t *testing.T) {
@@ -326,7 +326,7 @@ func TestThePluginForThisPlatformIsChosenFromADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.refuses(install.Request{Source: dir}, "has no plugin")
+	h.refuses(install.Request{Source: dir}, "does not contain a plugin")
 	put("README.md", []byte("text"), 0o644)
 	put("demo", program("sessionstore", "demo", "1.0.0"), 0o755)
 	if got := h.installs(install.Request{Source: dir}); got.Name != "sessionstore-demo" {
@@ -346,7 +346,7 @@ func TestThePluginForThisPlatformIsChosenFromADirectory(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "auth-okta_"+runtime.GOOS+"_"+runtime.GOARCH)); err != nil {
 		t.Fatal(err)
 	}
-	h.refuses(install.Request{Source: dir}, "several plugins", "registry-a", "name one")
+	h.refuses(install.Request{Source: dir}, "several plugins", "registry-a", "specify one")
 }
 
 type entry struct {
@@ -398,12 +398,12 @@ func TestAnArchiveIsUnpackedAndMayNotWriteElsewhere(t *testing.T) {
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name, entries := range map[string][]entry{
-		"a path that leads upwards":    {plugin, {"../../auth-evil", tar.TypeReg, "", []byte("x")}},
-		"an absolute path":             {plugin, {outside, tar.TypeReg, "", []byte("x")}},
-		"a symbolic link":              {{"auth-okta", tar.TypeSymlink, "/bin/sh", nil}},
-		"a file below a symbolic link": {{"dir", tar.TypeSymlink, filepath.Dir(outside), nil}, {"dir/outside", tar.TypeReg, "", []byte("x")}},
-		"a hard link":                  {plugin, {"auth-two", tar.TypeLink, "/etc/passwd", nil}},
-		"a device":                     {plugin, {"null", tar.TypeChar, "", nil}},
+		"a path that leads upwards":     {plugin, {"../../auth-evil", tar.TypeReg, "", []byte("x")}},
+		"an absolute path":              {plugin, {outside, tar.TypeReg, "", []byte("x")}},
+		"a symbolic link":               {{"auth-okta", tar.TypeSymlink, "/bin/sh", nil}},
+		"a file inside a symbolic link": {{"dir", tar.TypeSymlink, filepath.Dir(outside), nil}, {"dir/outside", tar.TypeReg, "", []byte("x")}},
+		"a hard link":                   {plugin, {"auth-two", tar.TypeLink, "/etc/passwd", nil}},
+		"a device":                      {plugin, {"null", tar.TypeChar, "", nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
@@ -414,5 +414,5 @@ func TestAnArchiveIsUnpackedAndMayNotWriteElsewhere(t *testing.T) {
 		})
 	}
 	h.refuses(install.Request{Source: h.write("half.tar.gz", good[:len(good)/2])}, "incomplete")
-	h.refuses(install.Request{Source: h.write("empty.tar.gz", tarball(t))}, "has no plugin")
+	h.refuses(install.Request{Source: h.write("empty.tar.gz", tarball(t))}, "does not contain a plugin")
 }

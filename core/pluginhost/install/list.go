@@ -24,12 +24,12 @@ const maxList = 8 << 20 // bytes of a list of plugins
 // list is a list of plugins, as configured in plugins.registries.
 type list struct {
 	Plugins map[string]struct { // by name, such as auth-okta
-		Versions map[string]map[string]listed `json:"versions"` // by version and platform, such as linux/amd64
+		Versions map[string]map[string]listedFile `json:"versions"` // by version and platform, such as linux/amd64
 	} `json:"plugins"`
 }
 
-// listed is the file for one version and platform.
-type listed struct {
+// listedFile is the file for one version and platform.
+type listedFile struct {
 	URL    string `json:"url"` // an executable or an archive; relative to the list's own URL
 	SHA256 string `json:"sha256"`
 }
@@ -64,11 +64,11 @@ func (i *Installer) fetchListed(ctx context.Context, source, staging string) (ar
 		a.kind, a.adapter, a.version = kind, strings.TrimPrefix(name, string(kind)+"-"), version
 		return a, nil
 	}
-	return artifact{}, fmt.Errorf("no list in plugins.registries has a plugin %s", name)
+	return artifact{}, fmt.Errorf("no list in plugins.registries contains a plugin named %q", name)
 }
 
 // find returns this platform's file for a version, or for the newest release if wanted is empty.
-func (l list) find(name, wanted string) (version string, file listed, err error) {
+func (l list) find(name, wanted string) (version string, file listedFile, err error) {
 	versions := l.Plugins[name].Versions
 	var newest *semver.Version
 	for text := range versions {
@@ -99,9 +99,9 @@ func (l list) find(name, wanted string) (version string, file listed, err error)
 	return version, file, nil
 }
 
-// fetchFrom fetches a file named in a list. A list on the web may name URLs; a list on disk may also name files
-// below its own directory.
-func fetchFrom(ctx context.Context, address string, file listed, staging string) (artifact, error) {
+// fetchFrom fetches a file named in a list. A list on the web may refer to URLs; a list on disk may also refer to
+// files in its own directory.
+func fetchFrom(ctx context.Context, address string, file listedFile, staging string) (artifact, error) {
 	if strings.Contains(address, "://") {
 		base, err := parseURL(address)
 		if err != nil {

@@ -80,7 +80,7 @@ func fetchOCI(ctx context.Context, source, staging string) (artifact, error) {
 func openRepository(source string) (*remote.Repository, error) {
 	ref, err := registry.ParseReference(strings.TrimPrefix(source, ociScheme))
 	if err != nil || ref.Reference == "" {
-		return nil, fmt.Errorf("%s is not the reference of an artifact: write oci://host/repository:tag or oci://host/repository@sha256:…", source)
+		return nil, fmt.Errorf("%s is not an artifact reference; use oci://host/repository:tag or oci://host/repository@sha256:…", source)
 	}
 	repository := &remote.Repository{Reference: ref}
 	repository.PlainHTTP = isLoopback((&url.URL{Host: ref.Registry}).Hostname())
@@ -142,10 +142,10 @@ func manifestFor(ctx context.Context, repository *remote.Repository) (manifest s
 	return manifest, "", errors.New("its index leads to another index")
 }
 
-// loginHint says what to do about a registry that requires a login.
+// loginHint returns what to do about a registry that requires a login.
 func loginHint(err error, host string) string {
-	answer, answered := errors.AsType[*errcode.ErrorResponse](err)
-	if errors.Is(err, auth.ErrBasicCredentialNotFound) || answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
+	response, ok := errors.AsType[*errcode.ErrorResponse](err)
+	if errors.Is(err, auth.ErrBasicCredentialNotFound) || ok && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden) {
 		return fmt.Sprintf("; if it is not public, log in with `docker login %s`", host)
 	}
 	return ""

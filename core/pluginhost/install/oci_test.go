@@ -91,12 +91,12 @@ func TestAnOCIArtifactIsInstalledWithItsSignatureAndDigest(t *testing.T) {
 	repository.push("forged", map[string][]byte{"auth-okta": other, "auth-okta.minisig": author.sign(mine)})
 	h.refuses(install.Request{Source: source + ":forged"}, "is not what the key")
 	repository.push("mixed", map[string][]byte{"auth-okta": mine, "auth-okta.minisig": author.sign(mine), "auth-okta.sha256": []byte(sum(other))})
-	h.refuses(install.Request{Source: source + ":mixed"}, "auth-okta.sha256 says")
+	h.refuses(install.Request{Source: source + ":mixed"}, "auth-okta.sha256 specifies")
 	repository.push("image", map[string][]byte{"": mine, "notes.txt": mine, "../auth-up": mine, "bin/auth-down": mine})
-	h.refuses(install.Request{Source: source + ":image"}, "has no plugin")
+	h.refuses(install.Request{Source: source + ":image"}, "does not contain a plugin")
 	h.refuses(install.Request{Source: source + ":none"}, source+":none cannot be fetched", "not found")
-	h.refuses(install.Request{Source: source}, "write oci://host/repository:tag")
-	h.refuses(install.Request{Source: "oci://nothing"}, "write oci://host/repository:tag")
+	h.refuses(install.Request{Source: source}, "use oci://host/repository:tag")
+	h.refuses(install.Request{Source: "oci://nothing"}, "use oci://host/repository:tag")
 }
 
 func TestAnOCIIndexResolvesToThePluginForThisPlatform(t *testing.T) {

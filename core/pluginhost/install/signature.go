@@ -12,8 +12,8 @@ import (
 	"aead.dev/minisign"
 )
 
-// keys returns the trusted keys. With plugins.requireSignature, it accepts only configured keys, because a server
-// trusts only these when it starts the plugin.
+// keys returns the trusted keys. If plugins.requireSignature is set, it accepts only configured keys, because a
+// server trusts only these when it starts the plugin.
 func (i *Installer) keys(given []string) (trusted trust, err error) {
 	for _, text := range i.Settings.TrustedKeys {
 		key, err := parseKey(text)
@@ -30,16 +30,16 @@ func (i *Installer) keys(given []string) (trusted trust, err error) {
 		if i.Settings.RequireSignature && !slices.ContainsFunc(trusted.keys, func(k minisign.PublicKey) bool { return k.Equal(key) }) {
 			return trust{}, fmt.Errorf("--key %s: plugins.requireSignature is set, so add the key to plugins.trustedKeys: the server checks the signature at every start", text)
 		}
-		trusted.keys, trusted.demanded = append(trusted.keys, key), true
+		trusted.keys, trusted.required = append(trusted.keys, key), true
 	}
-	trusted.demanded = trusted.demanded || i.Settings.RequireSignature
+	trusted.required = trusted.required || i.Settings.RequireSignature
 	return trusted, nil
 }
 
-// trust says which signatures count, and whether one is required.
+// trust determines which signatures are accepted, and whether one is required.
 type trust struct {
 	keys     []minisign.PublicKey
-	demanded bool
+	required bool
 }
 
 // readKey parses text as a key, or reads the key from the file that text names.
@@ -67,7 +67,7 @@ func parseKey(text string) (key minisign.PublicKey, err error) {
 func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, err error) {
 	name := filepath.Base(a.path)
 	if a.signature == nil {
-		if trusted.demanded {
+		if trusted.required {
 			return "", fmt.Errorf("%s has no signature (%s.minisig in the same place), but one is required; ask its author for it", a.source, name)
 		}
 		i.Notify(fmt.Sprintf("%s has no signature: its author cannot be verified.", a.source))
@@ -77,7 +77,7 @@ func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, e
 	if err := signature.UnmarshalText(a.signature); err != nil {
 		return "", fmt.Errorf("%s.minisig is not a minisign signature: fetch it again", name)
 	}
-	if len(trusted.keys) == 0 && !trusted.demanded {
+	if len(trusted.keys) == 0 && !trusted.required {
 		i.Notify(fmt.Sprintf("The signature of %s with the key %016X is not checked: add the key with --key or to plugins.trustedKeys.", a.source, signature.KeyID))
 		return "", nil
 	}
@@ -85,11 +85,11 @@ func (i *Installer) verifySignature(a artifact, trusted trust) (signer string, e
 		if key.ID() != signature.KeyID {
 			continue
 		}
-		good, err := signedBy(key, signature, a)
+		valid, err := signedBy(key, signature, a)
 		if err != nil {
 			return "", err
 		}
-		if !good {
+		if !valid {
 			return "", fmt.Errorf("%s is not what the key %016X signed: the file or its signature was changed; fetch both again from its author", a.source, signature.KeyID)
 		}
 		return key.String(), nil

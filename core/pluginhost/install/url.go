@@ -17,7 +17,7 @@ import (
 const (
 	maxRedirects    = 10
 	downloadTimeout = 15 * time.Minute
-	answerTimeout   = 30 * time.Second
+	responseTimeout = 30 * time.Second
 )
 
 // fetchURL downloads a file, its signature and its checksum. checksum reports whether another checksum is
@@ -46,7 +46,7 @@ func fetchURL(ctx context.Context, source, staging string, checksum bool) (artif
 		return artifact{}, fmt.Errorf("%s returned %s; check the address", a.source, res.Status)
 	}
 	if endless := res.ContentLength < 0 && res.ProtoMajor == 1 && len(res.TransferEncoding) == 0; endless && !checksum && len(a.sums) == 0 && a.signature == nil {
-		return artifact{}, fmt.Errorf("the server of %s does not report the file's length, so a partial download would go unnoticed; pass its checksum with --sha256", a.source)
+		return artifact{}, fmt.Errorf("the server for %s does not report the file's length, so a partial download would go unnoticed; pass its checksum with --sha256", a.source)
 	}
 	return a, writeFile(a.path, res.Body, a.source)
 }
@@ -55,7 +55,7 @@ func fetchURL(ctx context.Context, source, staging string, checksum bool) (artif
 func parseURL(text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 	if err != nil || address.Host == "" {
-		return nil, errors.New("the source is not a URL: write https://host/path")
+		return nil, errors.New("the source is not a URL; use https://host/path")
 	}
 	if address.Scheme == "https" || address.Scheme == "http" && isLoopback(address.Hostname()) {
 		return address, nil
@@ -97,7 +97,7 @@ func newClient() *http.Client {
 		transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	}
 	transport = transport.Clone()
-	transport.ResponseHeaderTimeout = answerTimeout
+	transport.ResponseHeaderTimeout = responseTimeout
 	transport.DisableCompression = true // stored files keep their length and bytes
 	return &http.Client{Transport: transport, Timeout: downloadTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {

@@ -42,9 +42,9 @@ func TestAURLIsFetchedWithItsSignatureAndChecksum(t *testing.T) {
 		t.Errorf("got %+v", got.Record)
 	}
 	files["/auth-okta.sha256"] = []byte(sum([]byte("other")))
-	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, "its .sha256 file says")
+	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, "its .sha256 file specifies")
 	files["/auth-okta.sha256"] = []byte("<html>")
-	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, s.URL+`/auth-okta: its .sha256 file has "<html>" instead of a sha256`)
+	h.refuses(install.Request{Source: s.URL + "/auth-okta"}, s.URL+`/auth-okta: its .sha256 file contains "<html>" instead of a sha256`)
 	h.refuses(install.Request{Source: s.URL + "/auth-none"}, "404", "check the address")
 	h.refuses(install.Request{Source: "http://example.com/auth-okta"}, "over https only")
 	h.refuses(install.Request{Source: "ftp://example.com/auth-okta"}, "over https only")
@@ -156,7 +156,7 @@ func TestANameIsLookedUpInTheRegistries(t *testing.T) {
 	h.refuses(install.Request{Source: name + "@2.0.0"}, "no version 2.0.0")
 	h.refuses(install.Request{Source: "auth-unknown-to-all"}, "no list", "auth-unknown-to-all")
 	files["/p/list.json"] = list(name, "1.2.0", "okta", sum([]byte("other")))
-	h.refuses(install.Request{Source: name}, "list.json says")
+	h.refuses(install.Request{Source: name}, "list.json specifies")
 	files["/p/list.json"] = list(name, "1.2.0", "okta", "")
 	h.refuses(install.Request{Source: name}, "has no sha256")
 	files["/p/list.json"] = []byte("<html>")
@@ -181,7 +181,7 @@ func TestRemoveDeletesThePluginItsCopiesAndItsRecord(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(h.Home, "plugins", ".auth-okta."+got.Record.SHA256), []byte("copy"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Remove("auth-none", true); err == nil || !strings.Contains(err.Error(), "no plugin auth-none") {
+	if err := h.Remove("auth-none", true); err == nil || !strings.Contains(err.Error(), `no plugin "auth-none"`) {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{"../plugins.lock", ".auth-okta." + got.Record.SHA256, "data"} {

@@ -56,10 +56,10 @@ func checkUpgrade(name, before, version string) error {
 	}
 	fresh, _ := semver.NewVersion(version)
 	if fresh == nil {
-		return fmt.Errorf("%s is installed in version %s, and %q is not a version that can be compared with it; use --allow-downgrade to install it anyway", name, before, version)
+		return fmt.Errorf("version %s of %s is installed, and %q is not a version that can be compared with it; use --allow-downgrade to install it anyway", before, name, version)
 	}
 	if fresh.LessThan(old) {
-		return fmt.Errorf("%s is installed in version %s, and %s is older; use --allow-downgrade to install it anyway", name, before, version)
+		return fmt.Errorf("version %s of %s is installed, and %s is older; use --allow-downgrade to install it anyway", before, name, version)
 	}
 	return nil
 }

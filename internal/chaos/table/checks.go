@@ -77,7 +77,7 @@ func attacks() []check {
 		{"30", "core/pluginhost", "TestAFileChangedByOneByteIsNotStarted|TestAPluginThatOthersMayReplaceIsRefused|TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved"},
 		{"29", "test/e2e/plugins", "TestKilledPluginsAreReplacedDuringCalls"},
 		{"50 changes of a tool", "core/apps", "TestFiftyRugPullsAreNotServed"},
-		{"A registry that answers differently", "core/apps", "TestAnAlteredRegistryAnswerIsNotServed"},
+		{"A registry that answers differently", "core/apps", "TestAnAlteredRegistryResponseIsNotServed"},
 		{"Each byte of a program", "core/apps/files", "TestEveryFlippedByteOfAnInstalledFileIsFound"},
 		{"A file added, removed", "core/apps/files", "TestEveryChangeToInstalledFilesIsNamed"},
 		{"1,000 calls with a used approval", "core/tools", "TestAThousandReplayedOrAlteredApprovalsExecuteNothing"},

@@ -172,7 +172,7 @@ func TestAScriptThatCannotReadFilesNextToItFailsWithAHint(t *testing.T) {
 		}
 	}
 	docker := map[string]any{"mcpServers": map[string]any{"boxed": map[string]any{"command": "sh", "args": []string{"-c", "echo Cannot connect to the Docker daemon >&2; exit 1"}}}}
-	if a := s.Do(t, "POST", "/v1/apps/import", docker); !strings.Contains(a.Body, "only the configuration opens it: apps.boxed.sandbox.read: [/var/run/docker.sock]") {
+	if a := s.Do(t, "POST", "/v1/apps/import", docker); !strings.Contains(a.Body, "only the configuration can allow it: apps.boxed.sandbox.read: [/var/run/docker.sock]") {
 		t.Errorf("without Docker's socket: %s", a.Body)
 	}
 }

@@ -27,7 +27,7 @@ func TestAFailedInstallationReportsMissingPrograms(t *testing.T) {
 		{"npm's certificate", []string{"npm", "node"}, "", nil, object{"npm": "left-pad"}, "set NODE_EXTRA_CA_CERTS to the PEM file"},
 		{"uv's certificate", []string{"uv"}, ":/usr/bin", nil, object{"pypi": "left-pad"}, "set SSL_CERT_FILE to the PEM file"},
 		{"pip's certificate", nil, ":/usr/bin", nil, object{"pypi": "left-pad"}, "set SSL_CERT_FILE to the PEM file"},
-		{"uv without Python", []string{"uv"}, "", []string{"UV_PYTHON_INSTALL_MIRROR=http://127.0.0.1:1", "UV_HTTP_RETRIES=0"}, object{"pypi": "left-pad"}, "this machine has no Python, and uv could not fetch one: install Python 3.10 or newer"},
+		{"uv without Python", []string{"uv"}, "", []string{"UV_PYTHON_INSTALL_MIRROR=http://127.0.0.1:1", "UV_HTTP_RETRIES=0"}, object{"pypi": "left-pad"}, "this machine has no Python, and uv could not fetch one; install Python 3.10 or newer"},
 		{"nothing", nil, "", nil, object{"pypi": "left-pad"}, "python3 is needed to install left-pad and was not found: install Python 3.10 or newer, or uv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -124,7 +124,7 @@ func TestAPackageRunsTheRequestedCommand(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, installerEnvironment)
 	project := "mcp-server-time[extra]==2026.10.19"
-	if a := s.Do(t, "POST", "/v1/apps/install", object{"pypi": project, "bin": "clock"}); a.Status != 500 || !strings.Contains(a.Body, "has no command clock; it has mcp-server-time") {
+	if a := s.Do(t, "POST", "/v1/apps/install", object{"pypi": project, "bin": "clock"}); a.Status != 500 || !strings.Contains(a.Body, `has no command \"clock\"; it has mcp-server-time`) {
 		t.Errorf("a command that the package does not have: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/import", object{"mcpServers": object{"clock": object{"command": "uvx", "args": []string{"--from", project, "python", "-m", "mcp_server_time"}}}}); !strings.Contains(a.Body, `"status":"installed"`) {

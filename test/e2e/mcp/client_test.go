@@ -107,8 +107,8 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	}
 	logs := s.Do(t, "GET", "/v1/apps/wrong/logs", "").Body
 	for _, sentence := range []string{
-		`\"wrong5\", left out: its inputSchema is a string, but must be an object`,
-		`\"wrong12\", was made valid for clients: description is null, but must be a string`,
+		`left out the tool \"wrong5\": its inputSchema is a string, but must be an object`,
+		`corrected the tool \"wrong12\": description is null, but must be a string`,
 	} {
 		if !strings.Contains(logs, sentence) {
 			t.Errorf("the app's log does not contain %s:\n%s", sentence, logs)

@@ -34,10 +34,10 @@ func TestAServerWithAFailingPartIsNotReadyAndDoctorNamesThePart(t *testing.T) {
 		also         string // another check that may fail, too
 		names        string // a part of doctor's output
 	}{
-		{"sessionStore", redis.Stop, redis.Start, "", "the sessionstore plugin redis does not answer"},
+		{"sessionStore", redis.Stop, redis.Start, "", "the sessionstore plugin \"redis\" does not respond"},
 		{"store", func() { limitFiles(t, s, 0) }, func() { limitFiles(t, s, unix.RLIM_INFINITY) }, "", "file too large"},
 		{"notices", func() { unlock = lockNotices(t, database.URL) }, func() { unlock() }, "", "cannot read notices from other servers"},
-		{"auth", func() { removeAuth(t, s, tokens) }, func() { harness.WriteFile(t, tokens, token) }, "", "the auth plugin static does not answer"},
+		{"auth", func() { removeAuth(t, s, tokens) }, func() { harness.WriteFile(t, tokens, token) }, "", "the auth plugin \"static\" does not respond"},
 		{"database", database.Kill, database.Start, "notices", "storage.url"},
 	}
 	for _, f := range faults {

@@ -51,7 +51,7 @@ func TestKilledPluginsAreReplacedDuringCalls(t *testing.T) {
 // killAndWaitForReplacement kills a plugin and waits until its replacement runs.
 func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	t.Helper()
-	replaced := func() int { return strings.Count(s.Log.String(), "plugin started again") }
+	replaced := func() int { return strings.Count(s.Log.String(), "plugin restarted") }
 	before := replaced()
 	harness.KillProcess(t, processID(t, s, plugin))
 	if !testkit.Within(harness.Timeout, func() bool { return replaced() > before }) {
