@@ -17,6 +17,9 @@ import (
 // crowdOfApps is the number of apps that are started to measure processor time.
 const crowdOfApps = 300
 
+// fewProcesses makes room for that many apps on a machine with 32,768 threads.
+const fewProcesses = 4
+
 // apps measures what the server adds to each app, namely its shim: memory and tasks while the app is idle, and
 // the processor time of starting many apps.
 func (b *bench) apps(ctx context.Context) error {
@@ -66,7 +69,7 @@ func (b *bench) shims(ctx context.Context, executable, level string, n int) (s s
 	if executable != b.o.Service {
 		name += otherBuild
 	}
-	p, err := b.startService(ctx, executable, service{name: name, bundle: sdkBundle, apps: n, sandbox: map[string]any{"level": level}})
+	p, err := b.startService(ctx, executable, service{name: name, bundle: sdkBundle, apps: n, sandbox: map[string]any{"level": level, "processes": fewProcesses}})
 	if err != nil {
 		return s, err
 	}

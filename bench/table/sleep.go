@@ -27,7 +27,7 @@ func (b *bench) sleep(ctx context.Context) error {
 	if b.o.Quick {
 		apps, calls, wakes = 30, 300, 6
 	}
-	s := service{name: "sleep", bundle: sdkBundle, apps: apps}
+	s := service{name: "sleep", bundle: sdkBundle, apps: apps, sandbox: map[string]any{"processes": fewProcesses}}
 	if _, err := b.crowdAtRest(ctx, s); err != nil { // the first start stores the lists of the apps
 		return err
 	}

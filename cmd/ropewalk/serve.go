@@ -81,6 +81,12 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 		log.Warn("other processes of this user may read the server's memory", "error", err)
 	}
 	process.Adopt() // so that children of a killed shim are killed as well
+	if n := process.EndLeftovers(); n > 0 {
+		log.Warn("processes of apps that an earlier server left behind were ended", "processes", n)
+	}
+	if err := process.ShimError(); err != nil {
+		log.Warn("each app's shim is the whole executable and needs more memory: the small program inside it cannot be executed", "error", err)
+	}
 	srv, err := server.Start(cmd.Context(), server.Options{Config: c, Load: load, Builtins: builtins(), Version: version, Commit: buildInfo().Commit, Logger: log, LogLevels: levels, BodyBudget: footprint.InFlight(memory)})
 	if err != nil {
 		return config.ExplainHome(c.Home, err)

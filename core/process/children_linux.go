@@ -19,11 +19,12 @@ const sweepLimit = 2 * time.Second
 // There is one set per process because the kernel has one table of children per process.
 //
 //nolint:gochecknoglobals // see above
-var children = shims{running: map[int]*Process{}}
+var children = shims{running: map[int]bool{}, shares: map[*share]bool{}}
 
 type shims struct {
 	mu      sync.Mutex
-	running map[int]*Process // nil for a shim whose program has no share of the tasks
+	running map[int]bool    // by process id
+	shares  map[*share]bool // of the running programs
 }
 
 // start runs fork, which starts a shim, and records its process id. A sweep never sees a shim that was forked
@@ -33,7 +34,7 @@ func (s *shims) start(fork func() (pid int, err error)) error {
 	defer s.mu.Unlock()
 	pid, err := fork()
 	if err == nil {
-		s.running[pid] = nil
+		s.running[pid] = true
 	}
 	return err
 }
@@ -75,7 +76,7 @@ func (s *shims) killOrphans() (found int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range processes() {
-		if _, ours := s.running[p.pid]; ours || p.parent != os.Getpid() {
+		if s.running[p.pid] || p.parent != os.Getpid() {
 			continue
 		}
 		found++

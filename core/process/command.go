@@ -40,6 +40,9 @@ type Command struct {
 	Verified *Verified
 }
 
+// confined reports whether the program runs in a sandbox.
+func (c Command) confined() bool { return c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone }
+
 // Cgroup describes how the kernel limits a tree. The kernel can then kill the whole tree, even if its processes try to
 // hide. Limits that the server's group cannot enforce are left to the sandbox, which measures usage itself.
 type Cgroup struct {

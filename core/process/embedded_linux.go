@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,29 +10,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shimProgram returns ropewalk-shim if it was embedded when this executable was built (see deploy/shim), or nil if this
+// openShim returns ropewalk-shim if it was embedded when this executable was built (see deploy/shim), or nil if this
 // executable is also the shim. The server keeps the embedded program in memory, so that all shims share its pages and
 // nobody can replace it.
 //
 //nolint:gochecknoglobals // never changes
-var shimProgram = sync.OnceValue(func() *os.File {
-	if len(embeddedShim) == 0 {
-		return nil
+var openShim = sync.OnceValues(func() (*os.File, error) { return loadShim(embeddedShim) })
+
+func loadShim(embedded []byte) (*os.File, error) {
+	if len(embedded) == 0 {
+		return nil, nil //nolint:nilnil // see openShim
 	}
-	program, err := loadProgram(embeddedShim)
+	program, err := loadProgram(embedded)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	// A system may not allow executing a file in memory (vm.memfd_noexec, SELinux).
-	cmd := exec.Command(descriptorPath(socketFD, ""))
+	cmd := exec.CommandContext(context.Background(), descriptorPath(socketFD, ""))
 	cmd.Env, cmd.ExtraFiles = []string{}, []*os.File{program}
-	var usage *exec.ExitError
-	if err := cmd.Run(); !errors.As(err, &usage) || usage.ExitCode() != exitUsage {
-		_ = program.Close()
-		return nil
+	err = cmd.Run()
+	if usage, ok := errors.AsType[*exec.ExitError](err); !ok || usage.ExitCode() != exitUsage {
+		return nil, errors.Join(errors.New("a test run of it failed"), err, program.Close())
 	}
+	return program, nil
+}
+
+func shimProgram() *os.File {
+	program, _ := openShim()
 	return program
-})
+}
+
+// ShimError returns why ropewalk-shim cannot be executed although it was embedded, and this executable is the shim
+// instead. Mostly, the system does not allow executing a file in memory (vm.memfd_noexec, SELinux).
+func ShimError() error {
+	_, err := openShim()
+	return err
+}
 
 // loadProgram writes a program to a file in memory that can be executed and cannot be changed.
 func loadProgram(program []byte) (*os.File, error) {

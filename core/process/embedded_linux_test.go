@@ -28,3 +28,15 @@ func TestAProgramInMemoryRunsAndCannotBeChanged(t *testing.T) {
 		_ = writable.Close()
 	}
 }
+
+func TestAShimThatDoesNotRunIsReported(t *testing.T) {
+	other, err := os.ReadFile("/bin/false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, embedded := range map[string][]byte{"none": nil, "another program": other, "no program": []byte("#")} {
+		if file, err := loadShim(embedded); file != nil || (err == nil) != (embedded == nil) {
+			t.Errorf("%s: %v, %v", name, file, err)
+		}
+	}
+}

@@ -140,6 +140,12 @@ func bundle(kind string, args []string) int {
 		<-time.After(time.Minute)
 	case "chains":
 		startChains()
+	case "change-limits":
+		changeLimits()
+	case "abandoned-server":
+		if err := abandonedServer(args[0]); err != nil {
+			fmt.Println(err)
+		}
 	case "use-up":
 		useUp(args[0], args[1])
 	case "thread-bomb":

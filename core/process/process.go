@@ -29,15 +29,15 @@ const groupWait = time.Second
 
 // Process is a running program and all its descendants.
 type Process struct {
-	cmd     *exec.Cmd
-	socket  *shimSocket
-	group   *cgroup.Group    // may be nil
-	sandbox *sandbox.Profile // may be nil
-	status  *bufio.Reader
-	denied  func(kind, target string, count int) // may be nil
-	stdin   *os.File
-	stdout  *os.File
-	pid     int
+	cmd    *exec.Cmd
+	socket *shimSocket
+	group  *cgroup.Group // may be nil
+	share  *share        // nil for an unconfined program
+	status *bufio.Reader
+	denied func(kind, target string, count int) // may be nil
+	stdin  *os.File
+	stdout *os.File
+	pid    int
 
 	over     atomic.Pointer[string] // the limit that the tree exceeded when watchGroup ended it
 	stopping sync.Once
@@ -47,61 +47,70 @@ type Process struct {
 
 // Start runs c through the shim and returns once the program has been executed. If that fails, the error is a
 // *StartError. The caller must read Stdout to the end or close it.
-func Start(c Command) (*Process, error) {
+func Start(c Command) (_ *Process, err error) {
+	p := &Process{denied: c.Denied, done: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			children.release(p.share)
+			_ = removeGroup(p.group) // the next start of the server removes what cannot be removed now
+		}
+	}()
 	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("working directory %q of %q is not a directory", c.Dir, c.Path)}
 	}
-	group, err := c.Cgroup.make()
+	if p.group, err = c.Cgroup.make(); err == nil && c.confined() {
+		p.share, err = children.grant(c.Sandbox, p.group)
+	}
 	if err != nil {
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
 	}
-	cmd, socket, err := supervised(c, group)
-	if err != nil {
-		return nil, errors.Join(err, removeGroup(group))
-	}
-	cmd.Dir, cmd.Stderr = c.Dir, c.Stderr
-	cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr longer
-	stdin, toChild, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, socket.Close(), removeGroup(group))
-	}
-	fromChild, stdout, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, socket.Close(), stdin.Close(), toChild.Close(), removeGroup(group))
-	}
-	cmd.Stdin, cmd.Stdout = stdin, stdout
-	err = children.start(func() (int, error) {
-		if err := cmd.Start(); err != nil {
-			return 0, err
-		}
-		return cmd.Process.Pid, nil
-	})
-	_, _ = stdin.Close(), stdout.Close()
-	socket.closeShimSide()
-	if group != nil {
-		group.Started()
-	}
-	p := &Process{denied: c.Denied, cmd: cmd, socket: socket, group: group, status: bufio.NewReader(socket.server), stdin: toChild, stdout: fromChild, done: make(chan struct{})}
-	if err != nil {
-		p.release()
-		_ = removeGroup(group)
-		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err), cause: err}
+	if err := p.run(c); err != nil {
+		return nil, err
 	}
 	if err := p.awaitStart(c); err != nil {
 		p.release()
 		p.reap()
-		_ = removeGroup(group) // the next start of the server removes what cannot be removed now
 		return nil, err
 	}
-	if group != nil && c.Cgroup.Limits.Processes > 0 {
+	if p.group != nil && c.Cgroup.Limits.Processes > 0 {
 		go p.watchGroup()
-	}
-	if c.Sandbox != nil && c.Sandbox.Level > sandbox.LevelNone {
-		p.sandbox = c.Sandbox
-		children.share(p)
 	}
 	go p.supervise()
 	return p, nil
+}
+
+// run starts the shim.
+func (p *Process) run(c Command) (err error) {
+	if p.cmd, p.socket, err = supervised(c, p.group, p.share); err != nil {
+		return err
+	}
+	p.cmd.Dir, p.cmd.Stderr = c.Dir, c.Stderr
+	p.cmd.WaitDelay = time.Second // only a tree whose shim was killed can hold stderr longer
+	stdin, toChild, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, p.socket.Close())
+	}
+	fromChild, stdout, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, p.socket.Close(), stdin.Close(), toChild.Close())
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.stdin, p.stdout, p.status = stdin, stdout, toChild, fromChild, bufio.NewReader(p.socket.server)
+	err = children.start(func() (int, error) {
+		if err := p.cmd.Start(); err != nil {
+			return 0, err
+		}
+		return p.cmd.Process.Pid, nil
+	})
+	_, _ = stdin.Close(), stdout.Close()
+	p.socket.closeShimSide()
+	if p.group != nil {
+		p.group.Started()
+	}
+	if err != nil {
+		p.release()
+		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err), cause: err}
+	}
+	return nil
 }
 
 // awaitStart reads the shim's first report.
@@ -146,6 +155,7 @@ func (p *Process) reap() {
 // supervise waits for the shim to exit, which it does after its tree has ended.
 func (p *Process) supervise() {
 	defer close(p.done)
+	defer children.release(p.share)
 	var exit *ExitError
 	reported, limit := false, ""
 	for {
@@ -310,7 +320,7 @@ func shimCommand(args ...string) *exec.Cmd {
 
 // supervised returns the command for the shim that runs c. Closing the server's end of the socket ends the
 // shim and the whole tree.
-func supervised(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) {
+func supervised(c Command, group *cgroup.Group, share *share) (*exec.Cmd, *shimSocket, error) {
 	socket, err := newShimSocket(c, group)
 	if err != nil {
 		return nil, nil, err
@@ -319,7 +329,7 @@ func supervised(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) 
 	switch {
 	case socket.program != nil:
 		how = byDescriptor
-	case c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone:
+	case c.confined():
 		how = bySandbox
 	}
 	if group != nil {
@@ -331,9 +341,9 @@ func supervised(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) 
 	if group != nil {
 		group.Attributes(cmd.SysProcAttr)
 	}
-	if c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone && c.Verified == nil {
+	if c.confined() && c.Verified == nil {
 		cmd.Env = []string{} // the program's environment is sent with the profile
-		if socket.profile, socket.mounts, err = prepareProfile(cmd.SysProcAttr, c, group); err != nil {
+		if socket.profile, socket.mounts, err = prepareProfile(cmd.SysProcAttr, c, group, share); err != nil {
 			return nil, nil, errors.Join(err, socket.Close())
 		}
 	}

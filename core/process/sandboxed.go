@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -24,7 +23,7 @@ type confinedStart struct {
 
 // prepareProfile adds the attributes that the sandbox needs to attr. It returns the first line for the shim, and the
 // mounts that it inherits.
-func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) (line []byte, mounts []*os.File, err error) {
+func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group, share *share) (line []byte, mounts []*os.File, err error) {
 	p := *c.Sandbox
 	p.Attributes(attr)
 	p.Mapped = slices.Clone(p.Mapped)
@@ -36,7 +35,7 @@ func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) (
 		mounts = append(mounts, mount)
 		p.Mapped[i].FD = mountFD + i
 	}
-	p.Limits.Tasks = children.tasks(&p, group)
+	p.Limits.Tasks = share.tasks
 	start := confinedStart{Profile: p}
 	_, start.Watch = group.Bounds().Split(p.Limits)
 	for _, variable := range c.Env {
@@ -80,20 +79,23 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 // spawnConfined executes the program from a thread that is restricted permanently. The thread stays alive where the
 // program ends when the thread that started it does.
 func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) error {
-	spawned := make(chan error)
+	confined, begin, spawned := make(chan error), make(chan struct{}), make(chan error)
 	kills := make(chan chan struct{})
-	s.sandboxKills, s.isInit = kills, p.KillsAnywhere()
+	s.profile, s.sandboxKills, s.isInit = p, kills, p.KillsAnywhere()
 	go func() {
 		runtime.LockOSThread()
 		broker, err := p.Confine()
 		if err != nil {
-			spawned <- fmt.Errorf("cannot create the sandbox: %w", err)
+			confined <- fmt.Errorf("cannot create the sandbox: %w", err)
 			return
 		}
 		if broker != nil {
 			broker.OnDenied(func(kind, target string, count int) { s.report("denied %d %s %q\n", count, kind, target) })
 			go broker.Serve()
 		}
+		s.cloneFlags = broker.CloneFlags()
+		confined <- nil
+		<-begin
 		spawned <- s.spawn(false, path, argv)
 		if s.isInit {
 			return
@@ -103,21 +105,13 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			close(done)
 		}
 	}()
-	if err := <-spawned; err != nil {
+	if err := <-confined; err != nil {
 		return err
 	}
-	s.profile = p
-	if _, err := s.limit(p.Limits.Tasks, s.child); err != nil {
-		s.exceeded <- err.Error()
-	}
-	s.tasks <- p.Limits.Tasks // for processes that it has already started
-	return nil
-}
-
-// isAlone reports whether the program appears to have started no other process. The order matters: a process whose
-// parent ends between the two steps becomes a child of the shim.
-func (s *shim) isAlone() bool {
-	return len(below(s.child)) == 0 && slices.Equal(below(os.Getpid()), []int{s.child})
+	return p.StartLimited(func() error {
+		close(begin)
+		return <-spawned
+	})
 }
 
 // killSandbox sends SIGKILL to everything in the sandbox at once.
@@ -132,52 +126,4 @@ func (s *shim) killSandbox() {
 	done := make(chan struct{})
 	s.sandboxKills <- done
 	<-done
-}
-
-// limitPasses bounds how many times the tree is searched for processes that started while others were being limited.
-const limitPasses = 100
-
-// limitTasks gives the tree each task limit that arrives. A program that starts processes meanwhile does not delay
-// anything else, such as the measurement that ends it.
-func (s *shim) limitTasks() {
-	for n := range s.tasks {
-		if err := s.limitTree(n); err != nil {
-			s.exceeded <- err.Error()
-		}
-	}
-}
-
-// limitTree gives the program and its descendants a task limit, along with the other limits that the shim does
-// not have itself. What a limited process starts inherits its limits.
-func (s *shim) limitTree(tasks int) error {
-	if _, err := s.limit(tasks, s.child); err != nil || s.isAlone() {
-		return err
-	}
-	for range limitPasses {
-		var tree []int
-		for _, d := range descendants(os.Getpid(), processes()) {
-			if !d.zombie {
-				tree = append(tree, d.pid)
-			}
-		}
-		if lowered, err := s.limit(tasks, tree...); err != nil || !lowered {
-			return err
-		}
-	}
-	return errors.New("kept starting processes while its limits were set")
-}
-
-// limit is limitTree for certain processes. It reports whether one of them had a higher limit.
-func (s *shim) limit(tasks int, pids ...int) (lowered bool, err error) {
-	p := *s.profile
-	p.Limits.Tasks = tasks
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		lowered, err = p.LimitPrograms(pids...)
-	}()
-	if <-done; err != nil {
-		err = fmt.Errorf("could not be limited in its threads and files: %w", err)
-	}
-	return lowered, err
 }

@@ -60,7 +60,7 @@ func Shim(args []string) int {
 		return exitUsage
 	}
 	_ = syscall.SetNonblock(socketFD, true) // reading it then needs no thread
-	s := &shim{socket: os.NewFile(socketFD, "shim socket"), env: syscall.Environ(), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1), tasks: make(chan int, 1)}
+	s := &shim{socket: os.NewFile(socketFD, "shim socket"), env: syscall.Environ(), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1)}
 	s.requests = bufio.NewReader(s.socket)
 	closeOnExec()
 	becomeReaper()
@@ -80,7 +80,6 @@ func Shim(args []string) int {
 	closeStreams()
 	go s.reap(ended)
 	go s.watchLimits(s.limits, s.exceeded)
-	go s.limitTasks()
 	syscall.Exit(s.supervise(s.receiveStops(), signals))
 	return exitUsage // not reached
 }
@@ -111,9 +110,9 @@ type shim struct {
 	limits   sandbox.Limits
 	ownIPC   bool        // System V shared memory belongs to the tree alone
 	exceeded chan string // the limit that the tree exceeds
-	tasks    chan int    // the task limit that the tree is to get, of which only the latest counts
 
 	groupKill    *os.File             // kills the cgroup of the tree, including the shim; may be nil
+	cloneFlags   uintptr              // needed to start the program
 	isInit       bool                 // the first process of its namespace: the kernel kills the others with it
 	sandboxKills chan<- chan struct{} // asks the thread in the sandbox to kill everything in it; may be nil
 }
@@ -155,26 +154,17 @@ func (s *shim) reap(ended <-chan os.Signal) {
 	}
 }
 
-// receiveStops reads the server's requests and sends the grace periods of stop requests. It closes the channel
-// when the socket is closed.
+// receiveStops reads the server's stop requests and sends their grace periods. It closes the channel when the socket
+// is closed.
 func (s *shim) receiveStops() <-chan time.Duration {
 	stops := make(chan time.Duration, 1)
 	go func() {
 		defer close(stops)
 		requests := bufio.NewScanner(s.requests)
 		for requests.Scan() {
-			kind, text, _ := strings.Cut(requests.Text(), " ")
-			n, err := strconv.ParseInt(text, 10, 64)
-			switch {
-			case err != nil:
-			case kind == "stop":
+			text, _ := strings.CutPrefix(requests.Text(), "stop ")
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 				stops <- time.Duration(n)
-			case kind == "tasks":
-				select {
-				case <-s.tasks: // superseded
-				default:
-				}
-				s.tasks <- int(n)
 			}
 		}
 	}()

@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/process/cgroup"
-	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // The descriptors that a shim inherits.
@@ -20,8 +19,7 @@ const (
 	mountFD   = 7 // the first of the mounts in Profile.Mapped
 )
 
-// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to lower
-// the task limit. The shim writes "started <pid>" or "failed <reason>", "denied <count> <kind> <target>" for each call
+// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>". The shim writes "started <pid>" or "failed <reason>", "denied <count> <kind> <target>" for each call
 // to Command.Denied, and then "exited <status> [<signal>]". When the server's end closes for any reason, the shim ends
 // its tree.
 type shimSocket struct {
@@ -42,10 +40,10 @@ func newShimSocket(c Command, group *cgroup.Group) (*shimSocket, error) {
 		return nil, fmt.Errorf("open the socket of a shim: %w", err)
 	}
 	s := &shimSocket{server: server, shim: shim}
-	switch confined := c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone; {
+	switch {
 	case c.Verified != nil:
 		s.program, err = c.Verified.open()
-	case c.Path == selfPath() && !confined: // this path leads a shim to the shim's own program
+	case c.Path == selfPath() && !c.confined(): // this path leads a shim to the shim's own program
 		s.program, err = os.Open(c.Path)
 	}
 	if err != nil {

@@ -21,15 +21,14 @@ func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: s.env, Files: files, Sys: childAttributes(s.isInit)})
+	s.child, err = syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: s.env, Files: files, Sys: s.childAttributes()})
 	if byFD {
 		_ = syscall.Close(programFD)
 	}
-	if err != nil {
-		return explain(path, err)
+	if errors.Is(err, syscall.EAGAIN) && s.profile != nil && s.profile.Limits.Tasks > 0 {
+		return fmt.Errorf("%q cannot be executed: the programs of its user have all %d threads and processes that they may have together: stop an app, or raise the limit of the server's user (ulimit -u), of its cgroup (pids.max) or of the machine (kernel.pid_max)", path, s.profile.Limits.Tasks)
 	}
-	s.child = pid
-	return nil
+	return explain(path, err)
 }
 
 // find returns the file of a program. A bare name is looked up on the PATH of its environment.
@@ -47,6 +46,8 @@ func (s *shim) find(path string) (string, error) {
 // explain turns an exec error into a sentence that says what to do.
 func explain(path string, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("command %q not found: install it, or put its directory on the server's PATH", path)
 	case errors.Is(err, fs.ErrNotExist):

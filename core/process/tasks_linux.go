@@ -2,99 +2,87 @@ package process
 
 import (
 	"fmt"
-	"math/bits"
-	"os"
-
-	"golang.org/x/sys/unix"
+	"math"
 
 	"github.com/ropewalk/ropewalk/core/process/cgroup"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// leastShares is the minimum number of shares that the tasks are divided into, so that one app does not get all
-// of them.
-const leastShares = 8
+// How many tasks a program gets, including those of its shim. A browser has 150, and a machine has 256 for each 32 MiB of
+// its memory, so hundreds of apps can usually run.
+const (
+	usualShare = 256
+	manyShares = 256 // on a machine that has many tasks, a share is this part of all if that is more than usualShare
+	fewShares  = 16  // a share is at most this part of what is left, so that a few programs do not get everything
+	leastShare = 64  // Node.js has 11 tasks, and a package manager that starts it as many again
+)
 
 // shimTasks is how many tasks a shim needs for itself.
 const shimTasks = 16
 
-// taskBudget returns how many threads and processes all apps together may have; 0 means no limit. The server shares the
-// limits of its user, its cgroup and the machine with the apps, and must still be able to start threads. If a group
-// limits the processes of the apps, it also enforces the limits of the cgroup and the machine.
-func taskBudget(group *cgroup.Group) int {
-	limit := int64(0)
-	restrict := func(n int64) {
-		if n > 0 && (limit == 0 || n < limit) {
-			limit = n
-		}
-	}
-	var user unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &user); err == nil && os.Geteuid() != 0 && user.Cur < 1<<32 {
-		restrict(int64(user.Cur))
-	}
-	if !group.Bounds().Processes {
-		restrict(cgroup.HostTasks())
-		restrict(cgroup.OwnTasks())
-	}
-	return int(cgroup.LeaveTasks(min(limit, 1<<32)))
+// share is how many threads and processes the kernel lets a program have. It never changes while the program runs. To
+// take tasks back, the server would have to find every process that may still start more. A hostile app starts and ends
+// them faster than they are found.
+type share struct {
+	tasks    int
+	uid      int // the user whose tasks the kernel counts, of all programs together; 0 if it counts each program's
+	programs int // that are running
 }
 
-// shareOf returns one of n apps' part of a budget. It changes only when n passes a power of two.
-func shareOf(budget, n int) int {
-	shares := max(leastShares, 1<<bits.Len(uint(n-1)))
-	return max(budget/shares-shimTasks, 1)
-}
-
-// taskLimit returns how many threads and processes one of n programs may have; 0 means no limit. If the kernel counts
-// the tasks of apps separately, each app gets a share of the tasks that the server leaves for all apps. Otherwise it
-// counts all tasks of the server's user, and the limit applies to the total.
-func taskLimit(p *sandbox.Profile, group *cgroup.Group, n int) int {
-	limit := taskBudget(group)
-	if !p.OwnTasks() {
-		return limit
+// grant returns the share of a program that is about to start, to be released when it has ended. Together, the shares
+// never exceed what the server leaves for apps. The server shares the limits of its user, its cgroup and the machine
+// with them, and must still be able to start threads.
+func (s *shims) grant(p *sandbox.Profile, group *cgroup.Group) (*share, error) {
+	most := p.Limits.Threads()
+	switch { // the group of all apps leaves the server its tasks
+	case group.Bounds().Processes && p.OwnTasks():
+		return &share{tasks: most}, nil
+	case group.Bounds().Processes:
+		return &share{}, nil
 	}
-	if limit > 0 {
-		limit = shareOf(limit, n)
+	limit, name := cgroup.SharedTasks()
+	budget := int(cgroup.LeaveTasks(min(limit, math.MaxInt32)))
+	if !p.OwnTasks() { // the kernel counts all tasks of the server's user
+		return &share{tasks: budget}, nil
 	}
-	if most := p.Limits.Threads(); most > 0 && (limit == 0 || most < limit) {
-		return most
-	}
-	return limit
-}
-
-// tasks returns the taskLimit of a program that is about to start.
-func (s *shims) tasks(p *sandbox.Profile, group *cgroup.Group) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return taskLimit(p, group, s.sharing()+1)
-}
-
-// sharing returns how many programs have a share.
-func (s *shims) sharing() (n int) {
-	for _, p := range s.running {
-		if p != nil {
-			n++
+	left := budget
+	mine := &share{}
+	if p.Level < sandbox.LevelNamespaces {
+		mine.uid = p.UID
+	}
+	for other := range s.shares {
+		left -= other.tasks + other.programs*shimTasks
+		if mine.uid != 0 && other.uid == mine.uid {
+			mine = other
 		}
 	}
-	return n
+	needs := shimTasks
+	if mine.programs == 0 {
+		mine.tasks = max(min(max(usualShare, budget/manyShares), left/fewShares), leastShare) - shimTasks
+		if most > 0 {
+			mine.tasks = min(mine.tasks, most)
+		}
+		needs += mine.tasks
+	}
+	if left < needs {
+		return nil, fmt.Errorf("the running apps may use %d of the %d threads and processes that all apps can have, and this one needs %d (%s is %d, of which the server keeps %d for itself): stop an app, lower sandbox.processes for apps that need few, or raise that limit",
+			budget-left, budget, needs, name, limit, limit-int64(budget))
+	}
+	mine.programs++
+	s.shares[mine] = true
+	return mine, nil
 }
 
-// share records that a confined program is running. When there are more programs than shares, all shares
-// shrink.
-func (s *shims) share(p *Process) {
-	if !p.sandbox.OwnTasks() {
+// release returns a share. It does nothing for nil.
+func (s *shims) release(g *share) {
+	if g == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running[p.cmd.Process.Pid] = p
-	n := s.sharing()
-	if n <= leastShares || bits.Len(uint(n-1)) == bits.Len(uint(n-2)) {
-		return
-	}
-	for _, other := range s.running {
-		if other != nil {
-			_, _ = fmt.Fprintf(other.socket.server, "tasks %d\n", taskLimit(other.sandbox, other.group, n)) // an error means that the shim has ended
-		}
+	if g.programs--; g.programs <= 0 {
+		delete(s.shares, g)
 	}
 }

@@ -40,15 +40,15 @@ func becomeReaper() {
 // server itself inherited.
 func closeOnExec() { _ = unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
-func childAttributes(isInit bool) *syscall.SysProcAttr {
+func (s *shim) childAttributes() *syscall.SysProcAttr {
 	death := syscall.SIGKILL
-	if isInit {
+	if s.isInit {
 		death = 0 // the kernel kills the program with its shim anyway
 	}
 	// The program dies if the thread of its shim ends. In its own session, it cannot join the process groups of the
 	// server and of other programs: the kernel would hang up a group that the program leaves behind with a stopped
 	// process.
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: death}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: death, Cloneflags: s.cloneFlags}
 }
 
 // signalTree signals the program's process group and every descendant of this process. The group goes first: it
@@ -115,9 +115,10 @@ func (p *Process) Busy() bool {
 
 // proc is one entry of the process table.
 type proc struct {
-	pid, parent, group int
-	name               string
-	zombie             bool
+	pid, parent, group, session int
+
+	name   string
+	zombie bool
 }
 
 // processes reads the process table.
@@ -153,15 +154,16 @@ func readStat(pid int) (proc, bool) {
 		return proc{}, false
 	}
 	fields := strings.Fields(string(raw[end+1:]))
-	if len(fields) < 3 {
+	if len(fields) < 4 {
 		return proc{}, false
 	}
 	parent, err1 := strconv.Atoi(fields[1])
 	group, err2 := strconv.Atoi(fields[2])
-	if err1 != nil || err2 != nil {
+	session, err3 := strconv.Atoi(fields[3])
+	if err1 != nil || err2 != nil || err3 != nil {
 		return proc{}, false
 	}
-	return proc{pid: pid, parent: parent, group: group, name: string(raw[open+1 : end]), zombie: fields[0] == "Z"}, true
+	return proc{pid: pid, parent: parent, group: group, session: session, name: string(raw[open+1 : end]), zombie: fields[0] == "Z"}, true
 }
 
 // descendants returns the processes of table below root, without root.

@@ -26,6 +26,9 @@ func selfPath() string {
 // shimProgram returns nil: this executable is also the shim.
 func shimProgram() *os.File { return nil }
 
+// ShimError always returns nil.
+func ShimError() error { return nil }
+
 func descriptorPath(_ int, path string) string { return path }
 
 func duplicate(from, to int) error { return syscall.Dup2(from, to) }
@@ -34,7 +37,7 @@ func closeOnExec() { syscall.CloseOnExec(socketFD) }
 
 func becomeReaper() {}
 
-func childAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func (*shim) childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // signalTree signals the program's process group.
 func signalTree(child int, sig syscall.Signal) { _ = syscall.Kill(-child, sig) }
@@ -56,6 +59,9 @@ func (shims) start(fork func() (pid int, err error)) error {
 func (shims) reaped(int) {}
 
 func sweepOrphans() {}
+
+// EndLeftovers does nothing: only Linux has a sandbox that marks processes.
+func EndLeftovers() (ended int) { return 0 }
 
 func childOf(int, int) int { return 0 }
 
@@ -82,8 +88,11 @@ func Protect() error { return nil }
 // killOrphans always returns false: orphans are not children of the shim on this system.
 func killOrphans() bool { return false }
 
-func (*shims) tasks(*sandbox.Profile, *cgroup.Group) int { return 0 }
+// share exists only on Linux.
+type share struct{ tasks int }
 
-func (*shims) share(*Process) {}
+func (shims) grant(*sandbox.Profile, *cgroup.Group) (*share, error) { return &share{}, nil }
+
+func (shims) release(*share) {}
 
 func mappingAttributes(sandbox.Owner, int) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -4,7 +4,6 @@ package cgroup
 
 import (
 	"errors"
-	"math"
 	"os"
 	"syscall"
 
@@ -57,9 +56,3 @@ func (*Group) Remove() error { return nil }
 
 // MemoryIsShort always returns false.
 func MemoryIsShort() bool { return false }
-
-// HostTasks returns math.MaxInt64: no limit is known.
-func HostTasks() int64 { return math.MaxInt64 }
-
-// OwnTasks returns math.MaxInt64: no limit is known.
-func OwnTasks() int64 { return math.MaxInt64 }

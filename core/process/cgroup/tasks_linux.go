@@ -8,30 +8,49 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// HostTasks returns how many threads and processes the whole machine can have.
-func HostTasks() int64 {
-	limit := int64(math.MaxInt64)
-	for _, file := range []string{"pid_max", "threads-max"} {
-		if n := number("/proc/sys/kernel", file); n > 0 {
-			limit = min(limit, n)
-		}
-	}
-	return limit
-}
-
-// OwnTasks returns how many threads and processes this process's group can have, in either version of cgroups,
-// taking into account the groups above it that this process can see.
-func OwnTasks() int64 {
+// SharedTasks returns how many threads and processes the server and its apps can have together, and the name of the limit:
+// that of the server's user, its group or the machine.
+func SharedTasks() (limit int64, name string) {
+	limit, name = userTasks()
 	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
 	groups, err2 := os.ReadFile("/proc/self/cgroup")
 	if errors.Join(err1, err2) != nil {
-		return math.MaxInt64 // HostTasks is the limit
+		return limit, name
 	}
-	return ownTasks(string(mounts), string(groups))
+	if own := ownTasks(string(mounts), string(groups)); own < limit {
+		return own, "pids.max of the server's cgroup"
+	}
+	return limit, name
 }
 
+// userTasks returns how many threads and processes the server's user can have on this machine, and the name of the
+// limit.
+func userTasks() (limit int64, name string) {
+	limit = math.MaxInt64
+	for _, file := range []string{"pid_max", "threads-max"} {
+		if n := number("/proc/sys/kernel", file); n > 0 && n < limit {
+			limit, name = n, "kernel."+file
+		}
+	}
+	var user unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &user); err == nil && !isMachinesRoot() && user.Cur < uint64(limit) {
+		limit, name = int64(user.Cur), "ulimit -u"
+	}
+	return limit, name
+}
+
+// isMachinesRoot reports whether the server's user is root outside of all user namespaces, whose tasks are not limited.
+func isMachinesRoot() bool {
+	ids, err := os.ReadFile("/proc/self/uid_map")
+	return os.Geteuid() == 0 && (err != nil || strings.Join(strings.Fields(string(ids)), " ") == "0 0 4294967295")
+}
+
+// ownTasks returns how many threads and processes the process's group can have, in either version of cgroups, taking
+// into account the groups above it that this process can see.
 func ownTasks(mountinfo, groups string) int64 {
 	limit := int64(math.MaxInt64)
 	for line := range strings.Lines(groups) {

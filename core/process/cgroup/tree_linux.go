@@ -154,7 +154,8 @@ func (t *Tree) reserve(dir string) error {
 	if !t.bounds.Processes {
 		return nil
 	}
-	return write(t.apps, "pids.max", strconv.FormatInt(LeaveTasks(min(number(dir, "pids.max"), HostTasks())), 10))
+	limit, _ := userTasks()
+	return write(t.apps, "pids.max", strconv.FormatInt(LeaveTasks(min(number(dir, "pids.max"), limit)), 10))
 }
 
 // removeLeftovers ends and removes the groups that a killed server left behind.

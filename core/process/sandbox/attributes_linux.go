@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"unsafe"
@@ -28,9 +29,25 @@ func (b *Broker) attributes() {
 		},
 		unix.SYS_UTIMENSAT: b.changeTimes,
 	}
+	if runtime.GOARCH == "amd64" {
+		calls[sysChmod] = func(n notification) error {
+			return b.changeNamed(n, fileName{currentDir(), n.args[0], 0}, changeMode(n.args[1]))
+		}
+		calls[sysChown] = func(n notification) error {
+			return b.changeNamed(n, fileName{currentDir(), n.args[0], 0}, changeOwner(n.args[1], n.args[2]))
+		}
+		calls[sysLchown] = func(n notification) error {
+			return b.changeNamed(n, fileName{currentDir(), n.args[0], unix.AT_SYMLINK_NOFOLLOW}, changeOwner(n.args[1], n.args[2]))
+		}
+	}
 	maps.Copy(b.calls, calls)
-	b.attributesHere()
 }
+
+// Numbers of calls that amd64 has and arm64 does not.
+const (
+	sysFork, sysVfork             = 57, 58
+	sysChmod, sysChown, sysLchown = 90, 92, 94
+)
 
 func changeMode(mode uint64) func(string) error {
 	return func(path string) error { return unix.Chmod(path, uint32(mode)) }

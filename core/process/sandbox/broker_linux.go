@@ -24,7 +24,8 @@ import (
 // be reached. For a permitted TCP connection the broker connects a socket in the server's network and puts it in place
 // of the app's. It also makes every bind and listen call, which are forbidden for such a socket. No datagrams leave the
 // namespace; DNS queries go through the name server. At LevelLandlock the broker connects the app's own socket, or a
-// twin of it. It also changes the mode, owner and times of open files, which Landlock does not check.
+// twin of it. It also changes the mode, owner and times of open files, which Landlock does not check, and lets the app
+// start processes: see gateForks.
 type Broker struct {
 	network  Network
 	listener int
@@ -48,6 +49,7 @@ type Broker struct {
 	taken   []int // ports on which the app cannot listen in the server's network
 	own     ownServices
 	asked   askingThread // used by receive only
+	pass    uint32       // lets the shim start the program itself; 0 if forks are not gated
 }
 
 // The broker's descriptors are in the shim, which has at least shimFiles of them regardless of the app's limit.
@@ -82,8 +84,8 @@ type (
 
 // newBroker creates the broker for the calling thread, with a network namespace at LevelNamespaces. It returns nil if
 // there is nothing to decide.
-func newBroker(p *Profile) (*Broker, error) {
-	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, asked: askingThread{pidfd: -1}, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, taken: p.Taken, calls: map[int32]func(notification) error{}}
+func newBroker(p *Profile) (b *Broker, err error) {
+	b = &Broker{network: p.Network, uid: p.UID, group: p.Group, asked: askingThread{pidfd: -1}, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, taken: p.Taken, calls: map[int32]func(notification) error{}}
 	b.grant(p)
 	if p.Network.mode() != NetworkAll {
 		b.calls[unix.SYS_CONNECT], b.calls[unix.SYS_LISTEN] = b.connect, b.listen
@@ -94,7 +96,12 @@ func newBroker(p *Profile) (*Broker, error) {
 	if p.Trace {
 		b.traceOpens()
 	}
-	if len(b.calls) == 0 {
+	if p.Level < LevelNamespaces {
+		if b.pass, err = newPass(); err != nil {
+			return nil, err
+		}
+	}
+	if len(b.calls) == 0 && b.pass == 0 {
 		return nil, nil
 	}
 	var files unix.Rlimit
@@ -233,7 +240,9 @@ func (b *Broker) receive() (over bool) {
 		var n notification
 		switch errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
-			if err := b.refusal(n); err == nil {
+			if b.isFork(n) {
+				b.answer(n, errContinue)
+			} else if err := b.refusal(n); err == nil {
 				b.start(n)
 			} else {
 				b.answer(n, err)

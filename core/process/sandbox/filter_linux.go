@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/net/bpf"
@@ -156,7 +157,7 @@ func (p *Profile) systemCalls() (*program, error) {
 	if p.Level < LevelNamespaces {
 		f.ownThread(unix.Gettid())
 	}
-	f.others(p.Level)
+	f.others(p)
 	f.ownFilters()
 	f.modes()
 	f.sockets()
@@ -180,9 +181,16 @@ func (p *Profile) ioctls() (code []bpf.Instruction) {
 // LevelLandlock the server. With process id 0 each of these calls affects the caller. A thread id is also a process id
 // here, so threads can set their CPU affinity only at LevelNamespaces. There, the only other process that an app can
 // name is the shim, and changing its affinity does no harm.
-func (p *program) others(level Level) {
-	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, append(equal(1, unix.RLIMIT_CORE, pointer(2, pretend())...), permit())...), pointer(2, refuse(unix.EPERM)))...)
-	p.on(unix.SYS_SETRLIMIT, equal(0, unix.RLIMIT_CORE, pretend())...)
+//
+// Changing the limits that the shim relies on appears to succeed, so that programs that lower them continue.
+func (p *program) others(profile *Profile) {
+	var own, old []bpf.Instruction
+	for _, resource := range append(slices.Collect(maps.Keys(profile.fixedLimits())), unix.RLIMIT_CORE, unix.RLIMIT_LOCKS) {
+		own = append(own, equal(1, uint32(resource), pointer(2, pretend())...)...)
+		old = append(old, equal(0, uint32(resource), pretend())...)
+	}
+	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, append(own, permit())...), pointer(2, refuse(unix.EPERM)))...)
+	p.on(unix.SYS_SETRLIMIT, old...)
 	for number, process := range map[uintptr]uint32{unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0} {
 		p.on(number, slices.Concat(equal(process, 0, permit()), refuse1(unix.EPERM))...)
 	}
@@ -193,7 +201,7 @@ func (p *program) others(level Level) {
 		}
 		p.on(number, slices.Concat(equal(0, own, equal(1, 0, permit())...), refuse1(unix.EPERM))...)
 	}
-	if level < LevelNamespaces {
+	if profile.Level < LevelNamespaces {
 		p.on(unix.SYS_SCHED_SETAFFINITY, slices.Concat(equal(0, 0, permit()), refuse1(unix.EPERM))...)
 	}
 }
@@ -239,8 +247,9 @@ func (b *Broker) brokered() (*program, error) {
 		return nil, err
 	}
 	for number := range b.calls {
-		f.on(uintptr(number), bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
+		f.on(uintptr(number), ask())
 	}
+	b.gateForks(f)
 	f.add(permit())
 	return f, nil
 }

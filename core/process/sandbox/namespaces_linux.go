@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +48,7 @@ func (p *Profile) Enter() error {
 	}
 	files := uint64(p.Limits.OpenFiles)
 	if files > 0 {
-		files = max(files, shimFiles) // LimitPrograms sets a lower limit
+		files = max(files, shimFiles) // the program may get a lower limit: see StartLimited
 	}
 	var signals unix.Rlimit // pending timers count as signals too
 	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &signals); err != nil {
@@ -57,6 +56,7 @@ func (p *Profile) Enter() error {
 	}
 	limits := map[int]uint64{
 		unix.RLIMIT_CORE: noCore, unix.RLIMIT_SIGPENDING: max(signals.Max/userShare, 1), unix.RLIMIT_NICE: 0, unix.RLIMIT_RTPRIO: 0,
+		unix.RLIMIT_LOCKS: mark,
 	}
 	if files > 0 {
 		limits[unix.RLIMIT_NOFILE] = files
@@ -112,33 +112,46 @@ func shareWatches() {
 	}
 }
 
-// LimitPrograms sets limits for processes of the app, and reports whether one of them had a higher limit. It ignores
-// those that have ended. The shim itself does not have these limits: otherwise it would fail along with the program,
-// and the reason would be lost. The calling goroutine gets the app's privileges, and its thread ends with it.
-func (p *Profile) LimitPrograms(pids ...int) (lowered bool, err error) {
-	runtime.LockOSThread()
-	if err := dropRights(p.UID, p.Group); err != nil { // with these, the kernel lets us limit a process of that user
-		return false, err
-	}
-	for _, pid := range pids {
-		for resource, limit := range map[int]int{unix.RLIMIT_NPROC: p.Limits.Tasks, unix.RLIMIT_NOFILE: p.Limits.OpenFiles} {
-			one, err := lowerOf(pid, resource, uint64(max(limit, 0)))
-			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return lowered, err
-			}
-			lowered = lowered || one
+// StartLimited calls fork, which starts the program, while this process has the limits that the program inherits. Limits
+// that are set later miss a process that is being forked at that moment, and it passes the old ones on.
+//
+// The shim itself must not keep these limits: otherwise it would fail along with the program, and the reason would be
+// lost. As it may not raise a hard limit again, it lowers the soft ones, and the filter keeps an app from changing them. It
+// does so on a thread that is not in the sandbox.
+func (p *Profile) StartLimited(fork func() error) (err error) {
+	for resource, limit := range p.fixedLimits() {
+		var own unix.Rlimit
+		if err := unix.Getrlimit(resource, &own); err != nil {
+			return err
 		}
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: min(own.Cur, limit), Max: own.Max}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, unix.Setrlimit(resource, &own)) }()
 	}
-	return lowered, nil
+	return fork()
 }
 
-// lowerOf sets a limit of a process, unless its limit is no higher. 0 means no limit.
-func lowerOf(pid, resource int, limit uint64) (lowered bool, err error) {
-	var now unix.Rlimit
-	if err := unix.Prlimit(pid, resource, nil, &now); err != nil || limit == 0 || now.Max <= limit {
-		return false, err
+// fixedLimits returns the soft limits of the program that the shim does not have.
+func (p *Profile) fixedLimits() map[int]uint64 {
+	limits := map[int]uint64{}
+	if p.Limits.Tasks > 0 {
+		limits[unix.RLIMIT_NPROC] = uint64(p.Limits.Tasks)
 	}
-	return true, unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(now.Cur, limit), Max: limit}, nil)
+	if p.Limits.OpenFiles > 0 && p.Limits.OpenFiles < shimFiles {
+		limits[unix.RLIMIT_NOFILE] = uint64(p.Limits.OpenFiles)
+	}
+	return limits
+}
+
+// mark is the value of a limit that the kernel no longer uses (RLIMIT_LOCKS). Shims and everything that they start have
+// it, and the filter keeps an app from changing it, so a server recognizes processes that an earlier one left behind.
+const mark = 0x726f7065
+
+// IsMarked reports whether a process is a shim with a sandbox, or was started by one.
+func IsMarked(pid int) bool {
+	var now unix.Rlimit
+	return unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &now) == nil && now.Max == mark
 }
 
 // lower sets a limit, or keeps the current one if that is lower.

@@ -37,6 +37,9 @@ func pretend() bpf.Instruction { return refuse(0) }
 
 func permit() bpf.Instruction { return bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW} }
 
+// ask passes a system call to the broker.
+func ask() bpf.Instruction { return bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF} }
+
 func argument(n uint32) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: offsetArguments + 8*n, Size: 4}
 }

@@ -19,6 +19,9 @@ func (*Broker) OnDenied(func(kind, target string, count int)) {}
 // Serve does nothing.
 func (*Broker) Serve() {}
 
+// CloneFlags always returns 0.
+func (*Broker) CloneFlags() uintptr { return 0 }
+
 // Attributes does nothing.
 func (p *Profile) Attributes(*syscall.SysProcAttr) {}
 
@@ -49,8 +52,8 @@ func (p *Profile) KillAll() {}
 // KillsAnywhere always returns false.
 func (p *Profile) KillsAnywhere() bool { return false }
 
-// LimitPrograms does nothing.
-func (p *Profile) LimitPrograms(...int) (lowered bool, err error) { return false, nil }
+// StartLimited only calls fork.
+func (p *Profile) StartLimited(fork func() error) error { return fork() }
 
 // ProcessUsage always returns false.
 func ProcessUsage(int) (Usage, bool) { return Usage{}, false }
