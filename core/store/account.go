@@ -335,12 +335,23 @@ func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, e
 	return a, err
 }
 
-// unlink deletes the accounts that a condition selects, and keeps their tokens until they are revoked.
+// unlink deletes the accounts that a condition selects, with their pins, and keeps their tokens until they are revoked.
 func (s *Store) unlink(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
 	now := database.Millis(time.Now())
 	times := fmt.Sprintf("$%d, $%d", len(args)+1, len(args)+2)
 	if _, err := tx.ExecContext(ctx, `INSERT INTO account_revocations (id, record, attempts, due_at, unlinked_at)
 		SELECT id, record, 0, `+times+` FROM accounts WHERE `+condition, append(args[:len(args):len(args)], now, now)...); err != nil {
+		return err
+	}
+	unlinked, err := database.Collect(ctx, tx, `SELECT workspace, app, id FROM accounts WHERE `+condition, args, func(row database.Row) (k core.PinKey, err error) {
+		return k, row.Scan(&k.Workspace, &k.App, &k.Account)
+	})
+	for _, k := range unlinked {
+		if _, e := tx.ExecContext(ctx, `DELETE FROM pins WHERE workspace = $1 AND app = $2 AND version LIKE '%' || $3`, k.Workspace, k.App, pinVersion(k)); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	changed, err := database.Changed(ctx, tx, `DELETE FROM accounts WHERE `+condition, args...)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
@@ -29,7 +30,7 @@ type approvalRecord struct {
 	Caller    core.User       `json:"caller"`
 	Key       string          `json:"key,omitempty"`
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 
 	Account     string `json:"account,omitempty"`
 	Definition  string `json:"definition,omitempty"`
@@ -65,14 +66,14 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if pending >= most {
 			return core.Errorf(core.CodeRateLimited, "%d of your calls are already waiting for an approval", pending).WithRetryAfter(time.Minute)
 		}
-		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
+		record, err := recordOf(a)
 		if err != nil {
 			return err
 		}
 		if first, err = database.Changed(ctx, tx, `
 			INSERT INTO approvals (id, workspace, caller, fingerprint, record, state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7)
 			ON CONFLICT (workspace, fingerprint) WHERE state = 'pending' DO NOTHING`,
-			a.ID, a.Workspace, a.Caller.ID, a.Fingerprint, string(record), database.Millis(a.CreatedAt), database.Millis(a.ExpiresAt)); err != nil {
+			a.ID, a.Workspace, a.Caller.ID, a.Fingerprint, record, database.Millis(a.CreatedAt), database.Millis(a.ExpiresAt)); err != nil {
 			return err
 		}
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
@@ -145,17 +146,39 @@ func tooLate(a core.Approval) error {
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 
+// endApprovals ends the waiting and approved calls that a condition selects, and returns them. Only what a person has
+// decided on keeps its arguments: they may be large, and anybody can make calls wait. $1 is the state.
+func (s *Store) endApprovals(ctx context.Context, tx *sql.Tx, state core.ApprovalState, condition string, args ...any) ([]core.Approval, error) {
+	ended, err := database.Collect(ctx, tx, `UPDATE approvals SET state = $1 WHERE state IN ('pending', 'approved') AND `+condition+` RETURNING `+approvalColumns,
+		append([]any{string(state)}, args...), approvalIn)
+	for i := 0; i < len(ended) && err == nil; i++ {
+		a := &ended[i]
+		a.Arguments = nil
+		if a.DecidedBy.ID == "" {
+			var record string
+			if record, err = recordOf(*a); err == nil {
+				_, err = tx.ExecContext(ctx, `UPDATE approvals SET record = $2 WHERE id = $1`, a.ID, record)
+			}
+		}
+		err = errors.Join(err, s.notifyPeers(ctx, tx, core.ChangeApproval, a.Workspace, a.ID))
+	}
+	return ended, err
+}
+
+// recordOf returns the record of an approval, without HTML escapes: they would make its arguments up to six times as
+// long.
+func recordOf(a core.Approval) (string, error) {
+	record, err := rawjson.Encode(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
+	return string(record), err
+}
+
 // CancelApproval ends the approval of a call that its caller cancelled before it was made. It reports whether there was
 // an approval to end.
 func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error) {
 	err = s.db.Update(ctx, "cancelling an approval", func(ctx context.Context, tx *sql.Tx) error {
-		ended, err = database.Changed(ctx, tx, `
-			UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2 AND state IN ('pending', 'approved') AND expires_at > $3`,
-			workspace, id, database.Millis(time.Now()))
-		if err != nil || !ended {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, id)
+		all, err := s.endApprovals(ctx, tx, core.ApprovalCancelled, `workspace = $2 AND id = $3 AND expires_at > $4`, workspace, id, database.Millis(time.Now()))
+		ended = len(all) > 0
+		return err
 	})
 	return ended, err
 }
@@ -173,14 +196,8 @@ func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app 
 		if !strings.HasPrefix(a.Tool, prefix) {
 			continue
 		}
-		ended, err := database.Changed(ctx, tx, `UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2 AND state IN ('pending', 'approved')`, workspace, a.ID)
-		if err != nil {
-			return err
-		}
-		if !ended { // the approval was decided on or used in the meantime
-			continue
-		}
-		if err := s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, a.ID); err != nil {
+		// The approval may have been used in the meantime.
+		if _, err := s.endApprovals(ctx, tx, core.ApprovalCancelled, `workspace = $2 AND id = $3`, workspace, a.ID); err != nil {
 			return err
 		}
 	}
@@ -209,17 +226,8 @@ func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, n
 func (s *Store) expireSome(ctx context.Context) (expired []core.Approval, err error) {
 	now := database.Millis(time.Now())
 	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
-		expired, err = database.Collect(ctx, tx,
-			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 AND id IN (
-				SELECT id FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= $1 ORDER BY expires_at LIMIT $2) RETURNING `+approvalColumns,
-			[]any{now, expireAtOnce}, func(row database.Row) (core.Approval, error) {
-				a, err := approvalIn(row)
-				a.Arguments = nil
-				return a, err
-			})
-		for i := 0; i < len(expired) && err == nil; i++ {
-			err = s.notifyPeers(ctx, tx, core.ChangeApproval, expired[i].Workspace, expired[i].ID)
-		}
+		expired, err = s.endApprovals(ctx, tx, core.ApprovalExpired, `expires_at <= $2 AND id IN (
+			SELECT id FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= $2 ORDER BY expires_at LIMIT $3)`, now, expireAtOnce)
 		return err
 	})
 	return expired, err

@@ -80,7 +80,11 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 // a terminal shows it.
 func (a approval) print(o *cli.Output) {
 	o.Line("%s  %s  %s, requested %s, expires %s", a.ID, a.Tool, a.State, a.RequestedAt, a.ExpiresAt)
-	o.Line("  by %s with %s", strconv.QuoteToGraphic(a.Caller.ID+" "+a.Caller.Email), strconv.QuoteToGraphic(string(a.Arguments)))
+	with := ""
+	if len(a.Arguments) > 0 { // a call that ended without a decision has none
+		with = " with " + strconv.QuoteToGraphic(string(a.Arguments))
+	}
+	o.Line("  by %s%s", strconv.QuoteToGraphic(a.Caller.ID+" "+a.Caller.Email), with)
 	if a.Decider.ID == "" {
 		return
 	}

@@ -71,7 +71,7 @@ func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 // content are left out: notices, runs, open questions, pending logins, kept results.
 func Tables() []string {
 	return []string{
-		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "standing_approvals", "cookies", "api_keys", "settings",
+		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "pin_versions", "standing_approvals", "cookies", "api_keys", "settings",
 		"accounts", "account_clients", "account_revocations", "account_lists", "account_own_lists", "kept_lists", "views",
 		"collections", "conversations", "conversation_accounts", "messages", "attachments", "words", "word_sets", "usage_records",
 	}
