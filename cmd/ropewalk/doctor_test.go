@@ -103,7 +103,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 			"registries: [{name: official, adapter: mcp-registry, url: \"" + broken.URL + "\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official: " + broken.URL + " responds, but cannot be searched", "adapter mcp-registry understands"},
 		},
-		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
+		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program is using it", "http.port"}},
 		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
 		"a model that cannot be reached":  {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
 		"a model without a key":           {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
@@ -149,7 +149,7 @@ func TestDoctorSaysWhatToDoAboutAnotherMachinesAddress(t *testing.T) {
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
 	out, _, _ := s.split("", "ropewalk", "doctor", "--host", "nothing.invalid", "--config", s.write("keyed.yaml", "apiKey: 0123456789abcdef\n"))
-	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to an address of this machine") ||
+	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to one of this machine's addresses") ||
 		strings.Contains(out, "end the program") {
 		t.Error(out)
 	}
@@ -379,7 +379,7 @@ func TestDoctorReportsAMissingProgramAndFolder(t *testing.T) {
 	out, _, status := s.split("", "ropewalk", "doctor")
 	for _, text := range []string{
 		"program not found: " + program, "install the program, or put it back", "PATH of the server, " + os.Getenv("PATH"),
-		"registries[0].dir: cannot be read: stat " + folder, "create it, mount it or put it back, or correct the setting",
+		"registries[0].dir: cannot be read: stat " + folder, "create, mount or restore it, or correct the setting",
 	} {
 		if status != 1 || !strings.Contains(out, text) {
 			t.Errorf("status %d, %q is missing in\n%s", status, text, out)

@@ -85,7 +85,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
-		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
+		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin violates its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
 		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
@@ -127,7 +127,7 @@ func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
 	s := newScript(t)
 	kept := filepath.Join(s.dir, "history.json")
 	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every answer is", "--record", kept, liar(t, s.dir, "sessionstore-forgetful")).exits(1, "recorded in:  "+kept)
-	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "does not keep its contract")
+	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "violates its contract")
 	s.write("history.json", "{}")
 	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "A correct session store could have given")
 }

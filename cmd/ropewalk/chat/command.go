@@ -1,5 +1,5 @@
-// Package chat contains `ropewalk chat`: a conversation with a model in the terminal. It shows tool calls as
-// they run, and passes on the questions of apps.
+// Package chat contains `ropewalk chat`: a conversation with a model in the terminal. It shows tool calls while
+// they run, and passes on questions from apps.
 package chat
 
 import (
@@ -105,7 +105,7 @@ func findConversation(ctx context.Context, client *apiclient.Client, id string) 
 // readLines sends the lines of r, and closes the channel at the end.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
-	go func() { // ends with the process if nobody reads any more
+	go func() { // ends with the process if nobody reads any longer
 		defer close(lines)
 		for scan := bufio.NewScanner(r); scan.Scan(); {
 			lines <- scan.Text()
@@ -121,7 +121,7 @@ func (s *session) once(r request) error {
 	}
 	_, err := s.run(r)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("cancelled; the conversation keeps the answer so far")
+		return errors.New("cancelled; the answer so far is kept in the conversation")
 	}
 	return err
 }

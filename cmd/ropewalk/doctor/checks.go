@@ -25,7 +25,7 @@ type check struct {
 // that a broken configuration makes impossible are skipped.
 func (e *examination) examine(ctx context.Context, cmd *cobra.Command, terminal bool) {
 	if _, err := os.Lstat(filepath.Join(e.home, "ropewalk.yaml")); errors.Is(err, fs.ErrPermission) {
-		e.add("home", failed, e.home+" cannot be entered: permission denied", "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
+		e.add("home", failed, "cannot access "+e.home+": permission denied", "run doctor as the server's user, or choose another home with --home or ROPEWALK_HOME")
 	} else {
 		e.findServer(ctx)
 		if flag := cmd.Flags().Lookup("config"); e.running != nil && e.running.Config != "" && flag != nil && !flag.Changed {
