@@ -277,7 +277,7 @@ func TestAllowedButUnwiseSettingsCauseWarnings(t *testing.T) {
 		"any audience": {"auth: {adapter: x, audience: any}",
 			[]string{"auth.audience is any: tokens that were issued for other services are accepted"}},
 		"every address a trusted proxy": {"http: {trustedProxies: [0.0.0.0/0]}",
-			[]string{"http.trustedProxies trusts everyone: any client can claim another address, host and scheme"}},
+			[]string{"http.trustedProxies trusts everyone, so any client can claim another address, host and scheme"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { equal(t, name, mustLoad(t, c.file, nil).Warnings, c.want) })

@@ -13,10 +13,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Checked holds the findings of a check other than problems.
+// Checked contains a check's findings other than problems.
 type Checked struct {
 	Unchecked []string        // sections whose adapter can check settings only by applying them
-	Replaced  config.Problems // plugins with a replaced file: a server starts its copy of the accepted file
+	Replaced  config.Problems // plugins whose file was replaced; a server starts its own copy of the accepted file
 }
 
 // Check has every configured adapter validate its settings, and starts nothing else. The error is a config.Problems
@@ -59,7 +59,7 @@ func newHost(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) *
 	return pluginhost.New(hostOptions(c, builtins, log))
 }
 
-// hostOptions returns the settings of the configuration that apply to all plugins.
+// hostOptions returns the configured settings that apply to all plugins.
 func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) pluginhost.Options {
 	return pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,

@@ -45,7 +45,7 @@ func (c client) client() core.OAuthClient {
 // sealedGrant returns the encrypted form of an account's grant. Without a key the error is core.CodeNotConfigured.
 func (s *Store) sealedGrant(id string, g core.Grant) (string, error) {
 	if !s.Encrypts() {
-		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, name the file in storage.keyFile, and restart the server")
+		return "", core.Errorf(core.CodeNotConfigured, "account tokens are stored only if they can be encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, name the file in storage.keyFile, and restart the server")
 	}
 	raw, err := json.Marshal(grant{toClient(g.Client), g.AccessToken.Reveal(), g.RefreshToken.Reveal(), g.ProofKey.Reveal(), g.TokenURL, g.RevokeURL, g.Resource, g.Private, g.RenewedAt})
 	if err != nil {
