@@ -38,7 +38,7 @@ type UsageQuery struct {
 	GroupBy   UsageGroup
 }
 
-// UsageTotals sums up model calls.
+// UsageTotals is the total of several model calls.
 type UsageTotals struct {
 	InputTokens      int64    `json:"inputTokens"`
 	OutputTokens     int64    `json:"outputTokens"`

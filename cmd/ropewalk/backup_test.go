@@ -30,7 +30,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	s.run("ropewalk", "restore", "one.db").exits(1, "already contains data: ", "--replace")
 	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "Restored from one.db.", "The previous state is in "+s.home)
 	s.write("garbage", "this is not a state")
-	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "restore from garbage: the file is damaged or is not a backup: choose another one")
+	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "restore from garbage: the file is damaged or is not a backup; choose another one")
 	s.home = filepath.Join(t.TempDir(), "new")
 	s.run("ropewalk", "restore", s.dir+"/one.db").exits(0, "Restored from ")
 	if _, err := os.Stat(filepath.Join(s.home, "ropewalk.db")); err != nil {

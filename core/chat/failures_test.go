@@ -315,7 +315,7 @@ func panicsAt(t *testing.T, event string) {
 	}
 	id := events.data("chat.start")[0]["conversationId"].(string)
 	messages := must2(h.History(t.Context(), owner(), id))
-	if len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopMessage":"the server failed to run the chat; its log has the reason"`) {
+	if len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopMessage":"the server failed to run the chat; the reason is in its log"`) {
 		t.Errorf("the history has %+v", messages)
 	}
 	if event == chat.EventToolStart || event == chat.EventToolDone {

@@ -18,7 +18,7 @@ import (
 // maxApprovals is the maximum number of approvals on a page.
 const maxApprovals = 500
 
-// approvalRecord holds the fields of an approval that no query selects by.
+// approvalRecord contains the fields of an approval that no query selects by.
 type approvalRecord struct {
 	Caller    core.User       `json:"caller"`
 	Key       string          `json:"key,omitempty"`
@@ -44,8 +44,8 @@ const (
 
 // RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
 // instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
-// caller's pending requests have reached most.
-func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
+// caller already has limit pending requests.
+func (s *Store) RequestApproval(ctx context.Context, a core.Approval, limit int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
@@ -56,7 +56,7 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM approvals WHERE caller = $1 AND state = 'pending'`, a.Caller.ID).Scan(&pending); err != nil {
 			return err
 		}
-		if pending >= most {
+		if pending >= limit {
 			return core.Errorf(core.CodeRateLimited, "%d of your calls are already waiting for an approval", pending).WithRetryAfter(time.Minute)
 		}
 		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
@@ -120,10 +120,10 @@ func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
 
 func findApproval(ctx context.Context, q database.Querier, workspace, id string) (core.Approval, error) {
 	a, err := approvalIn(q.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, workspace, id))
-	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id))
+	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no call %.100q waiting for approval", id))
 }
 
-// tooLate returns the error that says why a decision on a call comes too late.
+// tooLate returns the error that explains why a decision on a call comes too late.
 func tooLate(a core.Approval) error {
 	why := "user " + a.DecidedBy.ID + " has already approved it"
 	switch a.State {
@@ -139,8 +139,8 @@ func tooLate(a core.Approval) error {
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 
-// CancelApproval ends the approval of a call that its caller cancelled before it was made. It reports whether there was
-// an approval to end.
+// CancelApproval cancels the approval of a call that its caller cancelled before it was made. It reports whether there was
+// an approval to cancel.
 func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error) {
 	err = s.db.Update(ctx, "cancelling an approval", func(ctx context.Context, tx *sql.Tx) error {
 		ended, err = database.Changed(ctx, tx, `
@@ -154,11 +154,11 @@ func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended
 	return ended, err
 }
 
-// cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name,
+// cancelApprovals cancels the approvals of calls to an app that is being deleted, because another app may be installed under its name,
 // and a person approved the calls to this one.
 func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app string) error {
 	prefix := core.Tool{Server: app}.LongName()
-	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer names of tools end with a hash
+	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer tool names end with a hash
 	open, err := database.Collect(ctx, tx, selectApprovals+` WHERE workspace = $1 AND state IN ('pending', 'approved')`, []any{workspace}, approvalIn)
 	if err != nil {
 		return err
@@ -181,14 +181,14 @@ func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app 
 	return nil
 }
 
-// ExpireApprovals ends expired approvals. It returns those that no other server has ended, and the time when the next
+// ExpireApprovals marks approvals as expired. It returns those that no other server has marked, and the time when the next
 // approval expires, which is zero if there is none.
 func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, next time.Time, err error) {
 	next, err = s.nextExpiry(ctx)
 	if err != nil || next.IsZero() || next.After(time.Now()) {
 		return nil, next, err
 	}
-	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
+	err = s.db.Update(ctx, "expiring approvals", func(ctx context.Context, tx *sql.Tx) error {
 		expired, err = database.Collect(ctx, tx,
 			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 RETURNING `+approvalColumns,
 			[]any{database.Millis(time.Now())}, approvalIn)
@@ -227,7 +227,7 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {
-		return page, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxApprovals)
+		return page, core.Errorf(core.CodeBadRequest, "limit must be between 1 and %d", maxApprovals)
 	}
 	column := "created_at"
 	if q.Decided {
@@ -239,7 +239,7 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 			return page, err
 		}
 	}
-	// An expired approval counts as expired even before ExpireApprovals has ended it.
+	// An expired approval is treated as expired even before ExpireApprovals has marked it.
 	page.Approvals, err = database.List(ctx, s.db, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
 		AND ($3 = '' OR CASE WHEN state IN ('pending', 'approved') AND expires_at <= $4 THEN 'expired' ELSE state END = $3)
 		AND ($5 = 0 OR decided_by <> '') AND (`+column+` < $6 OR `+column+` = $6 AND id > $7)
@@ -270,7 +270,7 @@ func cursorAfter(a core.Approval, decided bool) string {
 func (c *approvalCursor) decode(text string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, c) != nil || c.ID == "" {
-		return core.Errorf(core.CodeBadRequest, "cursor: did not come from this list; leave it out to start over")
+		return core.Errorf(core.CodeBadRequest, "cursor is not from this list; omit it to start over")
 	}
 	return nil
 }

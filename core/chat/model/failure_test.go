@@ -42,7 +42,7 @@ func TestTheCauseOfAnUnreachableProviderIsKept(t *testing.T) {
 		"no such name":           {"http://canary-user:pw@no-such-host.invalid/v1", "DNS", true},
 		"unknown certificate":    {secure.URL, "TLS: the certificate is signed by an unknown authority", true},
 		"no TLS":                 {strings.Replace(plain.URL, "http:", "https:", 1), "TLS: the server does not speak TLS", true},
-		"closed at once":         {"http://" + closing, "the connection was closed before an answer", false},
+		"closed at once":         {"http://" + closing, "the connection was closed before a response arrived", false},
 		"no answer for too long": {"http://" + listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timeout", false},
 	} {
 		t.Run(name, func(t *testing.T) {

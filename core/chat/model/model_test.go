@@ -48,7 +48,7 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 }
 
 func TestAConversationBeginsWithAUsersMessage(t *testing.T) {
-	got := model.ForModel([]model.Message{model.Said(model.Assistant, "Hello."), model.Said(model.User, "Hi.")}, "m")
+	got := model.ForModel([]model.Message{model.TextMessage(model.Assistant, "Hello."), model.TextMessage(model.User, "Hi.")}, "m")
 	if len(got) != 3 || got[0].Role != model.User || got[1].Blocks[0].Text != "Hello." {
 		t.Errorf("%+v", got)
 	}

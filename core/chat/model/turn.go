@@ -77,7 +77,7 @@ func ForModel(messages []Message, origin string) []Message {
 			continue
 		}
 		if len(out) == 0 && m.Role != User {
-			out = []Message{Said(User, "[The conversation begins with the assistant.]")}
+			out = []Message{TextMessage(User, "[The conversation begins with the assistant.]")}
 		}
 		out = append(out, Message{Role: m.Role, Blocks: blocks})
 	}
@@ -95,7 +95,7 @@ func SafeID(id string) string {
 }
 
 // JoinStrings joins two JSON strings without decoding them. Every byte is kept, and a surrogate pair that is split
-// between them is put together again. An argument that is not a string is ignored.
+// between them is rejoined. An argument that is not a string is ignored.
 func JoinStrings(a, b json.RawMessage) json.RawMessage {
 	if !isString(a) {
 		return b
@@ -107,10 +107,10 @@ func JoinStrings(a, b json.RawMessage) json.RawMessage {
 }
 
 // Decoder decodes the pieces of a text, each of which is a JSON string. A surrogate pair that is split between two pieces is
-// put together again.
+// rejoined.
 type Decoder struct{ half json.RawMessage }
 
-// Add returns the text of the next piece; "" for anything but a string.
+// Add returns the text of the next piece, or "" for anything but a string.
 func (d *Decoder) Add(raw json.RawMessage) (text string) {
 	if !isString(raw) {
 		return ""

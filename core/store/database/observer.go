@@ -43,7 +43,7 @@ func failure(err error) error {
 	return err
 }
 
-// String returns the name of the database system, as OpenTelemetry's conventions spell it.
+// String returns the name of the database system, as spelled in OpenTelemetry's conventions.
 func (k Kind) String() string {
 	if k == PostgreSQL {
 		return "postgresql"
