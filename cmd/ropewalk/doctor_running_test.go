@@ -12,7 +12,7 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 	s := newScript(t)
 	nowhere := t.TempDir()
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
-	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER where the server is started", "home            "+s.home)
+	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER for the server", "home            "+s.home)
 	path := os.Getenv("PATH")
 	s.environ = []string{"OF_THE_SERVER=secret", "PATH=" + nowhere}
 	s.up()
@@ -38,7 +38,7 @@ func TestDoctorTrustsARunningServerThatHasAKeyInItsEnvironment(t *testing.T) {
 	s.environ = []string{path, "ROPEWALK_STORAGE_KEY=" + strings.TrimSpace(key)}
 	s.up()
 	s.environ = []string{path}
-	s.run("ropewalk", "doctor").exits(0, "ok       encryption", "the running server encrypts the secrets of apps")
+	s.run("ropewalk", "doctor").exits(0, "ok       encryption", "the running server encrypts apps' secrets")
 }
 
 func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T) {

@@ -93,7 +93,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		},
 		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
 		"a plugin whose file changed": {
-			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "put the original back"},
+			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "restore the original"},
 		},
 		"a registry that is down": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
@@ -150,7 +150,7 @@ func TestDoctorSaysWhatToDoAboutAnotherMachinesAddress(t *testing.T) {
 	s.environ = []string{"PATH=" + s.dir}
 	out, _, _ := s.split("", "ropewalk", "doctor", "--host", "nothing.invalid", "--config", s.write("keyed.yaml", "apiKey: 0123456789abcdef\n"))
 	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to one of this machine's addresses") ||
-		strings.Contains(out, "end the program") {
+		strings.Contains(out, "stop the program") {
 		t.Error(out)
 	}
 }
@@ -252,7 +252,7 @@ func TestDoctorExaminesThePortOfTheFlag(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
 	out, _, status := s.split("", "ropewalk", "doctor", "--port", port(t, other.URL))
-	if status != 1 || !strings.Contains(out, "127.0.0.1:"+port(t, other.URL)+": another program listens there") {
+	if status != 1 || !strings.Contains(out, "127.0.0.1:"+port(t, other.URL)+": another program is using it") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }
@@ -306,7 +306,7 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 	doctor := s.command(program, "doctor")
 	doctor.SysProcAttr = ordinary
 	out, err := doctor.CombinedOutput()
-	if err == nil || strings.Count(string(out), "error  ") != 1 || !strings.Contains(string(out), "home            "+s.home+" cannot be entered: permission denied") {
+	if err == nil || strings.Count(string(out), "error  ") != 1 || !strings.Contains(string(out), "home            cannot access "+s.home+": permission denied") {
 		t.Errorf("doctor, with a home that cannot be entered: %v\n%s", err, out)
 	}
 	if err := os.Chmod(s.home, 0o700); err != nil {
@@ -378,7 +378,7 @@ func TestDoctorReportsAMissingProgramAndFolder(t *testing.T) {
 	s.run("ropewalk", "app", "start", "gone").exits(1, "program not found: "+program)
 	out, _, status := s.split("", "ropewalk", "doctor")
 	for _, text := range []string{
-		"program not found: " + program, "install the program, or put it back", "PATH of the server, " + os.Getenv("PATH"),
+		"program not found: " + program, "install or restore the program", "the server's PATH, " + os.Getenv("PATH"),
 		"registries[0].dir: cannot be read: stat " + folder, "create, mount or restore it, or correct the setting",
 	} {
 		if status != 1 || !strings.Contains(out, text) {

@@ -10,7 +10,7 @@ import (
 func TestARunningServersLogLevelsCanBeChangedAndItCanBeProfiled(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.run("ropewalk", "log", "level").exits(1, "no server is using home "+s.home)
+	s.run("ropewalk", "log", "level").exits(1, "no server is using the home "+s.home)
 	s.up()
 	s.run("ropewalk", "log", "level").exits(0, "default=info")
 	s.run("ropewalk", "log", "level", "apps=debug", "default=warn").exits(0, "apps=debug", "default=warn")

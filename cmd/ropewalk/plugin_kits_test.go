@@ -87,7 +87,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	for name, says := range map[string][]string{
 		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin violates its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
-		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "the first time because its process exited", "2 failed", "--run does not match them"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
 		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
 		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
@@ -146,7 +146,7 @@ func TestPluginTestSaysOnceWhyAPluginCannotBeTested(t *testing.T) {
 	s.write("wrong.yaml", "dri: /tmp\n")
 	s.write("torn.yaml", "dir: [\n")
 	directory := filepath.Join(built, "registry-directory")
-	s.run("ropewalk", "plugin", "test", directory).exits(1, "dir: must be the absolute path", "give it others with --config")
+	s.run("ropewalk", "plugin", "test", directory).exits(1, "dir: must be the absolute path", "specify other settings with --config")
 	s.run("ropewalk", "plugin", "test", directory, "--config", "wrong.yaml").exits(1, `dri: is not a setting (did you mean "dir"?)`)
 	s.run("ropewalk", "plugin", "test", directory, "--config", "torn.yaml").exits(1, "torn.yaml", "not YAML")
 	s.run("ropewalk", "plugin", "test", directory, "--config", "none.yaml").exits(1, "none.yaml")

@@ -207,9 +207,9 @@ func TestTheHomeAndTheFileAreFound(t *testing.T) {
 	_, err = Load(Options{Home: byFlag, Path: other + "x"})
 	equal(t, "a requested file that does not exist", err.Error(), "configuration: "+other+"x: cannot be read: no such file or directory")
 	_, err = Load(Options{Home: other})
-	equal(t, "a home that is a file", err.Error(), "configuration: "+filepath.Join(other, "ropewalk.yaml")+": the home "+other+" is not a directory: choose another with --home or ROPEWALK_HOME")
+	equal(t, "a home that is a file", err.Error(), "configuration: "+filepath.Join(other, "ropewalk.yaml")+": the home "+other+" is not a directory; choose another with --home or ROPEWALK_HOME")
 	_, err = Load(Options{})
-	equal(t, "no home at all", err.Error(), "configuration: flag --home: no home: set --home or ROPEWALK_HOME, since HOME is not set either")
+	equal(t, "no home at all", err.Error(), "configuration: flag --home: there is no home; set --home or ROPEWALK_HOME, because HOME is not set either")
 }
 
 func TestTextSettingsMayComeFromTheEnvironment(t *testing.T) {
@@ -275,7 +275,7 @@ func TestAllowedButUnwiseSettingsCauseWarnings(t *testing.T) {
 		"a good key":  {"apiKey: sixteen-letters-", nil},
 		"a short key": {"apiKey: fifteen-letters", []string{"the API key has 15 characters: use 16 or more"}},
 		"any audience": {"auth: {adapter: x, audience: any}",
-			[]string{"auth.audience is any: tokens that were issued for other services are accepted"}},
+			[]string{"auth.audience is any, so tokens that were issued for other services are accepted"}},
 		"every address a trusted proxy": {"http: {trustedProxies: [0.0.0.0/0]}",
 			[]string{"http.trustedProxies trusts everyone, so any client can claim another address, host and scheme"}},
 	}

@@ -73,12 +73,12 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 		{
 			name: "dev mode that listens to the network",
 			file: "http: {host: 0.0.0.0}\n",
-			want: `1: http.host: dev mode (neither SERVICE_API_KEY nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1`,
+			want: `1: http.host: a server in dev mode (neither SERVICE_API_KEY nor auth.adapter is set) can listen only on loopback; set one of them, or listen on 127.0.0.1`,
 		},
 		{name: "no dev mode, with a key", file: "http: {host: 0.0.0.0}\napiKey: " + key, want: ""},
 		{name: "no dev mode, with an adapter", file: "http: {host: 0.0.0.0}\nauth: {adapter: oidc}", want: ""},
 		{name: "dev mode on any loopback address", file: "http: {host: 127.7.7.7}", want: ""},
-		{name: "a short key is one problem, not dev mode as well", file: "http: {host: 0.0.0.0}\napiKey: short", want: `2: apiKey: must have at least 8 characters; leave it out for dev mode`},
+		{name: "a short key is one problem, not dev mode as well", file: "http: {host: 0.0.0.0}\napiKey: short", want: `2: apiKey: must have at least 8 characters; omit it for dev mode`},
 		{
 			name: "an auth section that is wrong is one problem, not dev mode as well",
 			file: "http: {host: 0.0.0.0}\nauth: {clientId: x}", want: `2: auth.adapter: is required`,
@@ -216,7 +216,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 environment ALLOWED_ORIGINS: http.allowedOrigins[1]: must be an origin such as https://app.example.com
 environment MCP_MAX_SESSIONS: mcp.maxSessions: must be at least 1
 environment MCP_SESSION_TTL_SECONDS: mcp.sessionTtlSeconds: must be a whole number, not text
-environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it out for dev mode`,
+environment SERVICE_API_KEY: apiKey: must have at least 8 characters; omit it for dev mode`,
 		},
 		{
 			name: "variables that are not set",
@@ -261,7 +261,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here; indent this line like its neighbouring keys, look for a missing ":" on the line before, or quote a text that contains ": "`},
 		{name: "a list in place of the settings", file: "- a\n", want: `1: must be a mapping of settings`},
 		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: there is a second document; the configuration must be a single document`},
-		{name: "a value that contains itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},
+		{name: "a value that contains itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: there are more than 100000 values, or they are nested more than 64 levels deep`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

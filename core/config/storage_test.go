@@ -84,7 +84,7 @@ func TestTheStateKeysComeFromOnePlace(t *testing.T) {
 	}
 	for _, storage := range []string{"{keyFile: a, keyCommand: [b]}", "{keyFile: a, key: b}", "{keyCommand: [a], key: b}"} {
 		_, err := load(t, "storage: "+storage, nil)
-		if said := said(t, err); !strings.Contains(said, "is also set: remove one of them") {
+		if said := said(t, err); !strings.Contains(said, "is also set; remove one of them") {
 			t.Errorf("%s: %s", storage, said)
 		}
 	}

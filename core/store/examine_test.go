@@ -37,7 +37,7 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 	if _, err := raw(t, path).ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, 1)`); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, database.Examine(t.Context(), at), "a newer ropewalk wrote it (schema 9000, this program knows ")
+	wantError(t, database.Examine(t.Context(), at), "it was written by a newer ropewalk (schema 9000, but this program supports only ")
 }
 
 func TestALostStateNextToAppsIsReported(t *testing.T) {

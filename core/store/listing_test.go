@@ -76,8 +76,8 @@ func TestAnInvalidListRequestSaysWhatIsWrong(t *testing.T) {
 		"limit:": {Limit: -1},
 		"sortBy": {SortBy: "title"},
 		"cursor": {Cursor: "x"},
-		"cursor: did not come from this list with the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
-		"cursor: did not come from this list with the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
+		"cursor is not from this list with the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
+		"cursor is not from this list with the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
 	} {
 		_, err := list(q)
 		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), name) {

@@ -48,7 +48,7 @@ func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
 		grow(t, s, ref, []core.Message{said("user", "hi")}, core.Usage{Model: "m"})
 		put(t, s, core.Installation{Workspace: w.ID, Name: "app"})
 		err = s.DeleteWorkspace(t.Context(), w.ID)
-		wantError(t, err, "1 apps are installed in workspace "+w.ID+": uninstall them first")
+		wantError(t, err, "1 apps are installed in workspace "+w.ID+"; uninstall them first")
 		if err := s.DeleteInstallation(t.Context(), w.ID, "app", ""); err != nil {
 			t.Fatal(err)
 		}

@@ -124,7 +124,7 @@ func TestTheErrorForAnUnusableStateSaysWhatToDo(t *testing.T) {
 				if _, err := db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, 1)`); err != nil {
 					t.Fatal(err)
 				}
-			}, "a newer ropewalk wrote it (schema 9000, this program knows ",
+			}, "it was written by a newer ropewalk (schema 9000, but this program supports only ",
 		},
 		"a folder that does not exist": {
 			func(t *testing.T, path string) {
@@ -171,7 +171,7 @@ func TestTheErrorForADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), `DELETE FROM settings`); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "a", "b"), "another program holds the database")
+	wantError(t, s.PutSetting(t.Context(), "a", "b"), "another program has locked the database")
 }
 
 func TestAFullDiskLeavesTheOldStateAndAClearError(t *testing.T) {
@@ -183,7 +183,7 @@ func TestAFullDiskLeavesTheOldStateAndAClearError(t *testing.T) {
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // its current size
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the disk of the database is full: nothing was changed")
+	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the database's disk is full, so nothing was changed")
 	if got, err := s.Setting(t.Context(), "kept"); err != nil || got != "old" {
 		t.Fatalf("got %q, %v, want the old value", got, err)
 	}
@@ -203,7 +203,7 @@ func TestAReadOnlyDiskLeavesTheOldStateAndAClearError(t *testing.T) {
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // makes SQLite refuse writes
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only: nothing was changed")
+	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only, so nothing was changed")
 	if got, err := s.Setting(t.Context(), "kept"); err != nil || got != "old" {
 		t.Fatalf("got %q, %v, want the old value", got, err)
 	}

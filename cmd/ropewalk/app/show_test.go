@@ -49,7 +49,7 @@ func TestAnAppIsDescribedInPlainText(t *testing.T) {
 source   the path /x
 limits   2097152 MiB of memory, 256 processes, 1.5 processors, 1024 open files (cpu and memory enforced by the kernel)
 network  other machines, but no services on this one
-sandbox  namespaces: files, processes and a network of its own
+sandbox  namespaces: its own files, processes and network
 `},
 		{`{"name": "notes", "type": "upjack", "trustScore": 80, "protected": true, "instances": 2, "env": ["KEY", "OTHER"],
 			"ui": {"name": "N", "icon": "x", "primaryView": {"resourceUri": "ui://notes/all"}},
@@ -63,7 +63,7 @@ framework      upjack
 instances      2 in addition to the shared one
 network        a.example:443, b.example
 protected      it cannot be uninstalled, because the configuration protects it
-sandbox        landlock: some files and system calls only, a user id of its own (weaker than configured: no namespaces)
+sandbox        landlock: some files and system calls only, its own user ID (weaker than configured: no namespaces)
 setting dir    not set: where
 setting token  set, required, secret: Token
 view           ui://notes/all

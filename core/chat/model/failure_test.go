@@ -163,7 +163,7 @@ func TestAWebPageIsNotAnAnswer(t *testing.T) {
 	t.Cleanup(page.Close)
 	_, err := Post(t.Context(), page.Client(), page.URL, http.Header{}, nil)
 	known, ok := errors.AsType[*Error](err)
-	if !ok || known.Failure != Unreachable || known.isTransient() || !strings.Contains(known.Message, "a web page answered") || !strings.Contains(known.Message, "baseUrl") {
+	if !ok || known.Failure != Unreachable || known.isTransient() || !strings.Contains(known.Message, "a web page was returned") || !strings.Contains(known.Message, "baseUrl") {
 		t.Errorf("%+v", err)
 	}
 	said = "data: one\n\n"
