@@ -7,7 +7,7 @@ import (
 )
 
 // This test runs the commands from docs/replicas.md (migrating from a single server) and docs/operations.md.
-func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
+func TestStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")

@@ -389,7 +389,7 @@ func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
 	s.run("ropewalk", "status").exits(0, "the model provider anthropic has no key", "ANTHROPIC_API_KEY")
 }
 
-func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
+func TestCommandsUseTheAddressInTheHomesConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "status").exits(1, "no server is using the home "+s.home) // the default address may belong to another server

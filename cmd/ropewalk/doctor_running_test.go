@@ -53,7 +53,7 @@ func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T
 	s.run("ropewalk", "doctor").exits(0, "warning  baseUrl", "http.baseUrl: http://127.0.0.1:1: ", "set http.baseUrl to the address")
 }
 
-func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
+func TestAKeyThatTheServerDoesNotAcceptIsReported(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=0123456789abcdef"}
@@ -62,7 +62,7 @@ func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
 	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key from ROPEWALK_API_KEY: ", "`ropewalk key create` creates one")
 	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key from ROPEWALK_API_KEY", "or unset it")
 	if strings.Contains(refused.text+examined.text, "canary") {
-		t.Error("the key is shown")
+		t.Error("the output contains the key")
 	}
 	s.environ = []string{"PATH=" + s.dir}
 	s.run("ropewalk", "status").exits(0, "Owner (owner)") // no key is needed on the server's machine

@@ -121,13 +121,13 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 				}
 			}
 			if strings.Contains(out+errs, "canary") {
-				t.Error("a secret is shown")
+				t.Error("the output contains a secret")
 			}
 		})
 	}
 }
 
-func TestAModelWhoseKeyIsRefusedIsNamedWithTheSetting(t *testing.T) {
+func TestAModelWhoseKeyIsRejectedIsReportedWithTheSetting(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -155,7 +155,7 @@ func TestDoctorSaysWhatToDoAboutAnotherMachinesAddress(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesAHomeThatIsAFile(t *testing.T) {
+func TestDoctorReportsAHomeThatIsAFile(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -175,7 +175,7 @@ func TestDoctorPrintsASharedRemedyOnce(t *testing.T) {
 	}
 }
 
-func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T) {
+func TestAnAppWhoseFilesWereChangedIsReportedByDoctorAndAppList(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.up()
@@ -196,7 +196,7 @@ func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T)
 	s.run("ropewalk", "doctor").exits(1, "notes of ws_default is stopped: the files of the app were changed", "`ropewalk app uninstall notes` and install it again")
 	s.run("ropewalk", "app", "remove", "notes").exits(0)
 	if out, _, _ := s.split("", "ropewalk", "doctor"); !strings.Contains(out, "1 running, 0 stopped") || strings.Contains(out, "error ") {
-		t.Errorf("without the app doctor says\n%s", out)
+		t.Errorf("without the app, doctor prints\n%s", out)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestDoctorExaminesThePortOfTheFlag(t *testing.T) {
 	}
 }
 
-func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
+func TestAHomeThatCannotBeCreatedIsReportedWithARemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -272,7 +272,7 @@ func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
+func TestAnUnwritableHomeIsReportedWithARemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -413,7 +413,7 @@ func TestDoctorReportsAFileThatARegistrySkips(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesADamagedDatabase(t *testing.T) {
+func TestDoctorReportsADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -426,7 +426,7 @@ func TestDoctorNamesADamagedDatabase(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
+func TestDoctorReportsAnUnwritableHome(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")
@@ -454,7 +454,7 @@ func TestDoctorStartsALoginAtTheIdentityProvider(t *testing.T) {
 	}
 }
 
-func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
+func TestTheSupportBundleContainsNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"SERVICE_API_KEY=canary-canary-canary"}
@@ -484,7 +484,7 @@ func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestConfigCheckJudgesAdaptersDespiteOtherProblems(t *testing.T) {
+func TestConfigCheckChecksAdaptersDespiteOtherProblems(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	missing := filepath.Join(s.dir, "missing")

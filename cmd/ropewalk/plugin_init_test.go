@@ -127,10 +127,10 @@ func TestPluginInitDoesNotOverwriteAndSaysWhatIsWrong(t *testing.T) {
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is not a checkout")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")
 	if _, err := os.Stat(filepath.Join(s.dir, "demo")); err == nil {
-		t.Error("a plugin that cannot be built was written")
+		t.Error("a plugin that cannot be built should not be written")
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "demo", "go.mod")); err == nil {
-		t.Error("a refused init left a module")
+		t.Error("a rejected init left a module behind")
 	}
 	s = newScript(t)
 	s.run("ropewalk", "plugin", "init", "auth", "demo").exits(0)

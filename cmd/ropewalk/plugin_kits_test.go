@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
+func TestPluginTestPassesPluginsThatHonorTheirContract(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.write("static.json", `{"good": "good-token-0123456789", "issuer": "ropewalk:static", "subject": "alice",
@@ -81,7 +81,7 @@ func bundle(t *testing.T) string {
 	return file.String()
 }
 
-func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
+func TestPluginTestReportsWhatAPluginViolates(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
@@ -122,7 +122,7 @@ func TestCommandsGivePluginsAsLongToStartAsTheServerDoes(t *testing.T) {
 	}
 }
 
-func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
+func TestARecordedHistoryIsRechecked(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	kept := filepath.Join(s.dir, "history.json")

@@ -117,7 +117,7 @@ func TestRecordsWaitForAnUnavailableSinkAndArriveOnceInOrder(t *testing.T) {
 			t.Errorf("at its end the sink has %d records: %v", len(strings.Fields(k.targets(t))), err)
 		}
 		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil {
-			t.Error("a closed stream accepts records")
+			t.Error("a closed stream should not accept records")
 		}
 	})
 }

@@ -217,7 +217,7 @@ func TestOnlyAdminsSeeWhyAProviderCannotBeReached(t *testing.T) {
 		}
 		_, err = run.Do(t.Context(), nil)
 		if cause := strings.Contains(err.Error(), "127.0.0.1:") && strings.Contains(err.Error(), "TLS: the certificate"); core.CodeOf(err) != core.CodeProviderError || cause != c.cause {
-			t.Errorf("%s reads %v", name, err)
+			t.Errorf("%s sees %v", name, err)
 		}
 		if strings.Contains(err.Error(), "canary") {
 			t.Errorf("the key is in %v", err)
@@ -242,7 +242,7 @@ func TestOnlyAdminsSeeTheProvidersOwnWords(t *testing.T) {
 	}
 }
 
-func TestAKeyThatAProviderRepeatsIsNotInItsFailure(t *testing.T) {
+func TestAnAPIKeyEchoedByAProviderIsRedacted(t *testing.T) {
 	const key = "canary-key-0123456789"
 	for _, protocol := range protocols() {
 		h := open(t, protocol, func(c *config.Models) {

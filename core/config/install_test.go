@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestARoleNamesOnlyRegistriesThatExist(t *testing.T) {
+func TestARolesRegistriesMustExist(t *testing.T) {
 	registries := "registries: [{name: main, adapter: directory, dir: /x}]\n"
 	c := mustLoad(t, registries+"install: {allow: ['npm:@acme/*'], registries: {workspaceAdmin: [main]}}", nil)
 	equal(t, "pattern", c.Install.Allow[0], "npm:@acme/*")

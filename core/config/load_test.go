@@ -238,7 +238,7 @@ func TestAnAppWithoutAnIdleSettingUsesTheGlobalOne(t *testing.T) {
 	}
 }
 
-func TestAKeyWithoutAValueCountsAsNotSet(t *testing.T) {
+func TestAKeyWithoutAValueIsTreatedAsUnset(t *testing.T) {
 	c := mustLoad(t, "http:\n#  port: 1\nauth:\nmcp: {maxSessions: }\n", nil)
 	equal(t, "port", c.HTTP.Port, 27247)
 	equal(t, "sessions", c.MCP.MaxSessions, 100)

@@ -136,7 +136,7 @@ func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 				t.Errorf("the policy is %q, want %q in it and not %q", policy, c.want, c.never)
 			}
 			if !strings.HasSuffix(policy, "frame-ancestors 'self' https://tools.example.com") {
-				t.Errorf("the policy lets others frame it: %q", policy)
+				t.Errorf("the policy should not let others frame it: %q", policy)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func TestLevelsChangePerComponentWhileLoggersAreInUse(t *testing.T) {
 	}
 }
 
-func TestAWrongLevelChangesNothing(t *testing.T) {
+func TestAnInvalidLevelChangesNothing(t *testing.T) {
 	levels := logging.NewLevels(hclog.Info)
 	log := logging.New(logging.Options{Levels: levels}, io.Discard)
 	log.Named("apps")
@@ -66,7 +66,7 @@ func TestDurationsAreWrittenAsTextInBothFormats(t *testing.T) {
 	}
 }
 
-func TestALevelOfAComponentThatTheServerDoesNotHaveIsRefused(t *testing.T) {
+func TestALevelForAnUnknownComponentIsRejected(t *testing.T) {
 	levels := logging.NewLevels(hclog.Info)
 	log := logging.New(logging.Options{Levels: levels}, io.Discard)
 	log.Named("apps").Named("calc")

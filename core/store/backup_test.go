@@ -345,9 +345,9 @@ func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 }
 
 // If root restores a state, the state must belong to the owner of the home. Otherwise, the server could not open it.
-func TestAStateThatRootRestoresBelongsToTheOwnerOfItsDirectory(t *testing.T) {
+func TestStateRestoredByRootBelongsToTheOwnerOfItsDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
+		t.Skip("needs root")
 	}
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
@@ -417,7 +417,7 @@ func TestARestoreReplacesTheStateAndKeepsAnUnrelatedFile(t *testing.T) {
 // transient lists the tables that a backup leaves out, because their content is short-lived.
 var transient = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "kept_results", "tool_verdicts", "tasks"}
 
-func TestABackupHoldsEveryTable(t *testing.T) {
+func TestABackupContainsEveryTable(t *testing.T) {
 	s := open(t)
 	rows, err := s.db.ReadPool().QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
 	if err != nil {

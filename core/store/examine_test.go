@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
+func TestStateIsExaminedWithoutChangingIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	at := database.Location{Path: path}
 	if err := database.Examine(t.Context(), at); err != nil {
@@ -40,7 +40,7 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 	wantError(t, database.Examine(t.Context(), at), "it was written by a newer ropewalk (schema 9000, but this program supports only ")
 }
 
-func TestALostStateNextToAppsIsReported(t *testing.T) {
+func TestLostStateNextToAppsIsReported(t *testing.T) {
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "apps", "notes", "bundle"), 0o700); err != nil {
 		t.Fatal(err)

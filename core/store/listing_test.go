@@ -27,7 +27,7 @@ func titles(t *testing.T, s *Store, q core.ConversationQuery) []string {
 		}
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
 			if page.TotalCount != len(all) {
-				t.Errorf("totalCount says %d, the pages hold %d", page.TotalCount, len(all))
+				t.Errorf("totalCount is %d, but the pages contain %d", page.TotalCount, len(all))
 			}
 			return all
 		}

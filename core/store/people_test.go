@@ -23,7 +23,7 @@ func wantCodes(t *testing.T, want core.Code, errs map[string]error) {
 	}
 }
 
-func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
+func TestAWorkspaceIsCreatedRenamedAndDeleted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		w, err := s.CreateWorkspace(t.Context(), "  Team ", alice.ID)
@@ -140,7 +140,7 @@ func TestARoleSetByAnAdminOverridesTheProvidersRole(t *testing.T) {
 	})
 }
 
-func TestADeletedUserIsGoneAndComesBackAsANewUser(t *testing.T) {
+func TestADeletedUserReturnsAsANewUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		mine, err := s.Workspaces(t.Context(), alice)

@@ -101,7 +101,7 @@ func TestTheErrorForAnUnusableDatabaseSaysWhatToDoWithoutThePassword(t *testing.
 	}
 }
 
-func TestAnUnreachablePostgresIsUnavailableAndComesBack(t *testing.T) {
+func TestAnUnreachablePostgresIsUnavailableAndRecovers(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	s := openURL(t, server.URL)
 	ref := newConversation(t, s, "", said("user", "kept"))

@@ -130,7 +130,7 @@ func schemaOf(t *testing.T, db *sql.DB, dialect goose.Dialect) (all []string) {
 	return all
 }
 
-func TestTheBaselineCountsAsAppliedIfItsVersionIsRecorded(t *testing.T) {
+func TestTheBaselineIsTreatedAsAppliedIfItsVersionIsRecorded(t *testing.T) {
 	for o, db := range emptyDatabases(t) {
 		takeOldSteps(t, db, dialectOf(o))
 		if _, err := db.ExecContext(t.Context(), `INSERT INTO users (id, issuer, subject, email, display_name, org_role, created_at)
@@ -156,7 +156,7 @@ func TestTheBaselineCountsAsAppliedIfItsVersionIsRecorded(t *testing.T) {
 	}
 }
 
-func TestAStateFromBeforeTheBaselineIsRefused(t *testing.T) {
+func TestStateFromBeforeTheBaselineIsRejected(t *testing.T) {
 	for o, db := range emptyDatabases(t) {
 		takeOldSteps(t, db, dialectOf(o))
 		if _, err := db.ExecContext(t.Context(), `DELETE FROM goose_db_version WHERE version_id > 51`); err != nil {

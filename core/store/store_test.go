@@ -62,7 +62,7 @@ func TestEveryFileOfTheStateIsPrivate(t *testing.T) {
 	}
 }
 
-func TestASecondServerOnTheSameHomeIsRefused(t *testing.T) {
+func TestASecondServerForTheSameHomeIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	first, err := Open(t.Context(), Options{Path: path})
 	if err != nil {
@@ -157,7 +157,7 @@ func TestTheErrorForAnUnusableStateSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestTheErrorForADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
+func TestTheErrorForADatabaseLockedByAnotherProgramSaysSo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	s := openAt(t, path)
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
@@ -226,7 +226,7 @@ func TestReadersCannotWrite(t *testing.T) {
 	}
 }
 
-func TestSettingsAreKeptAcrossAStart(t *testing.T) {
+func TestSettingsSurviveARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a #? %41", "ropewalk.db") // characters that are special in a URI
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
+			t.Errorf("error %q should contain %q", err, part)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestAnUnreachableServerIsReportedInPlainText(t *testing.T) {
 		"the name a.example could not be looked up within 5s: no DNS server responds": dial(&net.DNSError{Name: "a.example", Err: "i/o timeout", IsTimeout: true}),
 		"the name a.example could not be looked up (server misbehaving)":              dial(&net.DNSError{Name: "a.example", Err: "server misbehaving"}),
 		"192.0.2.1:443: connection refused":                                           dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
-		"192.0.2.1:443 did not accept a connection within 5s":                        dial(os.ErrDeadlineExceeded),
+		"192.0.2.1:443 did not accept a connection within 5s":                         dial(os.ErrDeadlineExceeded),
 		"no response within 10s":                                                      &url.Error{Op: "Get", URL: "https://a.example", Err: fmt.Errorf("awaiting headers: %w", context.DeadlineExceeded)},
 		"tls: bad":                                                                    &url.Error{Op: "Get", URL: "https://a.example", Err: errors.New("tls: bad")},
 	} {

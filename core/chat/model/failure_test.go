@@ -127,7 +127,7 @@ func TestAConversationThatIsTooLongIsRecognizedInEveryProvidersWords(t *testing.
 }
 
 // A limit that is learned is remembered for the model, so it must not depend on the length of one conversation.
-func TestAnAnswersLimitDoesNotDependOnTheConversation(t *testing.T) {
+func TestTheAnswerLimitDoesNotDependOnTheConversation(t *testing.T) {
 	for words, want := range map[string]int{
 		"input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, decrease input length or `max_tokens` and try again":  0,
 		"input length and `max_tokens` exceed context limit: 3000 + 8192 > 10000, decrease input length or `max_tokens` and try again":     2500,
@@ -141,7 +141,7 @@ func TestAnAnswersLimitDoesNotDependOnTheConversation(t *testing.T) {
 	}
 }
 
-func TestAnErrorHasTheWordsOfTheProviderBehindAGateway(t *testing.T) {
+func TestAnErrorIncludesTheMessageFromTheProviderBehindAGateway(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long\",\"type\":\"x\",\"param\":\"p\"}}","provider_name":"A"}}}`: "x|p|Provider returned error: prompt is too long",
 		`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"bad"}}}`:                                                                                                 "||Provider returned error: bad",
@@ -154,7 +154,7 @@ func TestAnErrorHasTheWordsOfTheProviderBehindAGateway(t *testing.T) {
 	}
 }
 
-func TestAWebPageIsNotAnAnswer(t *testing.T) {
+func TestAWebPageIsNotAResponse(t *testing.T) {
 	said := "\n<!doctype html>"
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -140,7 +140,7 @@ func TestAUserWhoDisconnectsEndsThePause(t *testing.T) {
 	})
 }
 
-func TestACharacterThatIsSplitBetweenTwoPiecesIsPutTogether(t *testing.T) {
+func TestACharacterThatIsSplitBetweenTwoPiecesIsRejoined(t *testing.T) {
 	for pieces, want := range map[[2]string]string{
 		{`"a \ud83d"`, `"\ude00 b"`}:   "a \U0001f600 b",
 		{`"\\\ud83d"`, `"\uDE00"`}:     "\\\U0001f600",
