@@ -108,7 +108,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "auth: {adapter: oicd}\nsessionStore: rediss\nregistries: [{name: a, adapter: directory, folder: x}, {name: b, adapter: Mine}]\n",
 			want: `1: auth.adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
 2: sessionStore: there is no built-in adapter "rediss", and no plugin of that name in HOME/plugins; did you mean redis?
-3: registries[1].adapter: must be an adapter's name: lower-case letters, digits and hyphens; path and sha256 name an executable`,
+3: registries[1].adapter: must be an adapter's name: lower-case letters, digits and hyphens; path and sha256 specify an executable`,
 		},
 		{
 			name: "settings that a built-in adapter's schema refuses",
