@@ -40,7 +40,7 @@ func TestStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.
 	s.serve()
 }
 
-// Otherwise the command could back up a state that the server no longer uses, such as the file from before a move to
+// Otherwise the command could back up a database that the server no longer uses, such as the file from before a move to
 // PostgreSQL.
 func TestABackupContainsTheRunningServersState(t *testing.T) {
 	t.Parallel()

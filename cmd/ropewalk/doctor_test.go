@@ -74,7 +74,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		"an issuer without its slash": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/slash\", clientId: x}\n", []string{`calls itself "` + provider.URL + `/slash/"`, "including a slash at the end"},
 		},
-		"the issuer of all tenants": {
+		"the issuer for all tenants": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/all\", clientId: x}\n", []string{"auth.issuer to the issuer of one tenant"},
 		},
 		"a provider that redirects to another host": {
@@ -99,15 +99,15 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official", "connection refused", "DNS"},
 		},
-		"a registry whose answer is not JSON": {
+		"a registry whose response is not JSON": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"" + broken.URL + "\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official: " + broken.URL + " responds, but cannot be searched", "adapter mcp-registry understands"},
 		},
-		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program is using it", "http.port"}},
-		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
-		"a model that cannot be reached":  {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
-		"a model without a key":           {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
-		"tabs in the file":                {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
+		"a port used by another program": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program is using it", "http.port"}},
+		"a port used by another server":  {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
+		"a model that cannot be reached": {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
+		"a model without a key":          {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
+		"tabs in the file":               {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := s.write("doctor.yaml", c.config)

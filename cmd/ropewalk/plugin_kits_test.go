@@ -30,10 +30,10 @@ func TestPluginTestPassesPluginsThatHonorTheirContract(t *testing.T) {
 		"a session store": {
 			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the one that the model expects, call after call", "effort quick, seed "},
 		},
-		"an adapter of OpenID providers without settings": {
+		"an adapter for OpenID providers, without settings": {
 			some, []string{"auth-oidc"}, []string{"0 failed", "undeclared capabilities are not served"},
 		},
-		"an adapter of OpenID providers with its own settings": {
+		"an adapter for OpenID providers, with its own settings": {
 			some, []string{"auth-oidc", "--config", "oidc.yaml"}, []string{"0 failed", "settings: oidc.yaml"},
 		},
 		"an adapter of another kind, with samples": {

@@ -52,8 +52,8 @@ func (l *loop) room(ctx context.Context) int {
 	return max(tokens*tokenBytes*9/10-used, minRoom)
 }
 
-// keepFitting compacts the messages if they are known to be too long for the model.
-func (l *loop) keepFitting(ctx context.Context, emit Emit) {
+// compactIfTooLong compacts the messages if they are known to be too long for the model.
+func (l *loop) compactIfTooLong(ctx context.Context, emit Emit) {
 	size := sizeOf(l.messages)
 	if size <= minRoom { // fits every model
 		return

@@ -29,10 +29,10 @@ func TestProviderFailuresHaveReadableMessages(t *testing.T) {
 		want    string
 		asked   int
 	}{
-		"a wrong key":                         {`{"match":{},"response":{"error":{"message":"invalid x-api-key","type":"authentication_error"},"status":401}}`, core.CodeProviderAuth, "key", 1},
+		"an invalid key":                      {`{"match":{},"response":{"error":{"message":"invalid x-api-key","type":"authentication_error"},"status":401}}`, core.CodeProviderAuth, "key", 1},
 		"a rate limit for an hour":            {`{"match":{},"response":{"error":{"message":"slow down","type":"rate_limit_error"},"status":429,"retryAfter":3600}}`, core.CodeRateLimited, "is limiting", 1},
 		"too long":                            {`{"match":{},"response":{"error":{"message":"prompt is too long: 250000 tokens > 200000 maximum context length","type":"invalid_request_error","code":"context_length_exceeded"},"status":400}}`, core.CodeProviderError, "too long", 1},
-		"a request that the provider refuses": {`{"match":{},"response":{"error":{"message":"bad tool schema at /secret","type":"invalid_request_error"},"status":400}}`, core.CodeProviderError, "did not accept", 3},
+		"a request that the provider rejects": {`{"match":{},"response":{"error":{"message":"bad tool schema at /secret","type":"invalid_request_error"},"status":400}}`, core.CodeProviderError, "did not accept", 3},
 		"a broken stream":                     {`{"match":{},"response":{"content":"This is a long answer that is never completed, because the stream breaks."},"truncateAfterChunks":5,"chunkSize":5,"latency":40}`, core.CodeProviderError, "broke", 1},
 	} {
 		for _, protocol := range protocols() {

@@ -89,7 +89,7 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 		if l.hasLostAccess(ctx) {
 			return l.storeCancelled(ctx)
 		}
-		l.keepFitting(ctx, emit)
+		l.compactIfTooLong(ctx, emit)
 		l.iterations++
 		l.turn = newUnfinished(l.save)
 		answer, used, err := l.callModel(ctx, emit)

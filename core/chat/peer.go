@@ -21,7 +21,7 @@ const (
 	peerWait    = 20 * time.Second       // maximum wait for the next event, because the requesting server may have stopped
 	minAsking   = 64                     // how many of one user's requests may wait at a time, if limits.streams is not higher
 	maxAsking   = 1024                   // the same, if limits.streams is 0
-	askingUsers = 4                      // users who can have the maximum number of requests waiting at once; the server also handles no more than that
+	askingUsers = 4                      // how many users can have the maximum number of requests waiting at once; the server handles no more than that either
 	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )
 

@@ -180,7 +180,7 @@ func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
 		{"a file and the environment", mustLoad(t, file, env), "0.0.0.0 1 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
 		{"all three", mustLoad(t, file, env, func(o *Options) { o.Flags = Flags{Host: &host, Port: &port} }),
 			"localhost 9 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
-		{"an empty variable counts as unset", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
+		{"an empty variable is treated as unset", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestAllowedButUnwiseSettingsCauseWarnings(t *testing.T) {
 		want []string
 	}{
 		"a good key":  {"apiKey: sixteen-letters-", nil},
-		"a short key": {"apiKey: fifteen-letters", []string{"the API key has 15 characters: use 16 or more"}},
+		"a short key": {"apiKey: fifteen-letters", []string{"the API key has only 15 characters; use 16 or more"}},
 		"any audience": {"auth: {adapter: x, audience: any}",
 			[]string{"auth.audience is any, so tokens that were issued for other services are accepted"}},
 		"every address a trusted proxy": {"http: {trustedProxies: [0.0.0.0/0]}",

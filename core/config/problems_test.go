@@ -181,7 +181,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 17: apps.client.transport.auth.clientId: clientId, clientSecret and scopes are used only with the types user, shared and exchange
 18: apps.secret.transport.auth.clientSecret: requires clientId
 19: apps.own.transport.headers.authorization: would replace the credentials of the call's account; omit it, or use the type bearer or header
-20: apps.swap.transport.auth.tokenUrl: must be an absolute address that starts with https:// or http://, without a user
+20: apps.swap.transport.auth.tokenUrl: must be an absolute address that starts with https:// or http://, without a user name
 21: apps.swap2.transport.auth.tokenUrl: tokenUrl and audience are used only with the type exchange
 22: apps.swap3.transport.auth.tokenUrl: is required
 23: apps.bound.transport.auth.issuer: requires clientId

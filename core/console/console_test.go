@@ -124,7 +124,7 @@ func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 		"nothing asked":     {``, "connect-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'none'", "https://evil"},
 		"origins":           {`{"connectDomains":["https://api.example.com","wss://live.example.com:8443"],"resourceDomains":["https://*.cdn.example.com"]}`, "connect-src https://api.example.com wss://live.example.com:8443;", "'self' 'unsafe"},
 		"only the origin":   {`{"connectDomains":["https://api.example.com/path"]}`, "connect-src https://api.example.com;", "/path"},
-		"a smuggled policy": {`{"connectDomains":["https://a.example; script-src *","*","'self'","https:","https://a b"]}`, "connect-src 'none';", "script-src *"},
+		"an injected policy": {`{"connectDomains":["https://a.example; script-src *","*","'self'","https:","https://a b"]}`, "connect-src 'none';", "script-src *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, body := get(t, app, "/console/view?csp="+strings.NewReplacer(`"`, "%22", " ", "%20", ";", "%3B", "'", "%27", "{", "%7B", "}", "%7D").Replace(c.csp))

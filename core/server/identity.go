@@ -61,7 +61,7 @@ func advertisedScopes(c *config.Config) []string {
 
 // audiences returns the audiences that are accepted in the tokens of every provider: the server's base URL
 // with and without a trailing slash, and the URL of /mcp. If no base URL is configured, every address of the
-// server counts as a base URL.
+// server is treated as a base URL.
 func audiences(c *config.Config, addr *net.TCPAddr) []string {
 	bases := []string{c.HTTP.BaseURL}
 	if c.HTTP.BaseURL == "" {

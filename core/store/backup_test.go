@@ -306,7 +306,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 			"an extra trigger":                           {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
 			"a view that never ends": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
 				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},
-			"a missing checksum": {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
+			"a missing checksum": {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the checksum of part settings is missing"},
 			"an unknown part":    {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not part of a backup"},
 			"a valid backup":     {good, "already"},
 		} {
@@ -344,7 +344,7 @@ func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	}
 }
 
-// If root restores a state, the state must belong to the owner of the home. Otherwise, the server could not open it.
+// If root restores a backup, the database must belong to the owner of the home. Otherwise, the server could not open it.
 func TestStateRestoredByRootBelongsToTheOwnerOfItsDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

@@ -212,7 +212,7 @@ func TestABackupIsRestoredWithItsKeyIntoEitherDatabase(t *testing.T) {
 	for _, h := range homes() {
 		to := h.make(t)
 		to.Keys = keysOf(t, present, old)
-		opening(t, to, func(*Store) {}) // what a server creates at its first start does not count as existing state
+		opening(t, to, func(*Store) {}) // what a server creates on its first start is not treated as existing state
 		replace := to.URL == ""
 		if err := backup.CheckKeys(t.Context(), file, to.Keys); err != nil {
 			t.Fatal(err)

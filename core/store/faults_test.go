@@ -171,7 +171,7 @@ func TestAnEmptyOrMissingDatabaseNextToAppsIsNotAFirstStart(t *testing.T) {
 			if s, err := Open(t.Context(), options); err == nil {
 				_ = s.Close()
 				t.Fatal("it started")
-			} else if !strings.Contains(err.Error(), "files of apps such as notes: restore a backup") {
+			} else if !strings.Contains(err.Error(), "files of apps such as notes; restore a backup") {
 				t.Errorf("%v", err)
 			}
 			if err := os.Rename(filepath.Join(home, "apps"), filepath.Join(home, "away")); err != nil {

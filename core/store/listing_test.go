@@ -72,10 +72,10 @@ func TestAnInvalidListRequestSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, q := range map[string]core.ConversationQuery{
-		"limit":  {Limit: 101},
-		"limit:": {Limit: -1},
-		"sortBy": {SortBy: "title"},
-		"cursor": {Cursor: "x"},
+		"limit":         {Limit: 101},
+		"limit must be": {Limit: -1},
+		"sortBy":        {SortBy: "title"},
+		"cursor":        {Cursor: "x"},
 		"cursor is not from this list with the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
 		"cursor is not from this list with the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
 	} {

@@ -113,7 +113,7 @@ func TestAServerThatShutsDownAnswersPendingRequests(t *testing.T) {
 	wantCodes(t, core.CodeNotFound, map[string]error{"one that has ended": err})
 }
 
-// A server that is too busy to accept a request in time counts as unavailable, not as gone. A client that follows a run
+// A server that is too busy to accept a request in time is treated as unavailable, not as gone. A client that follows a run
 // on that server may try again.
 func TestABusyPeerIsNotConsideredGone(t *testing.T) {
 	url := newDatabase(t)

@@ -226,7 +226,7 @@ func TestAfterARestartOfPostgresServersReceiveNoticesAgain(t *testing.T) {
 	a, b := openURL(t, server.URL), openURL(t, server.URL)
 	at := received(t, b)
 	server.Kill()
-	a.Send(dataChanged(1)) // waits until the database is back
+	a.Send(dataChanged(1)) // waits until the database is available again
 	server.Start()
 	deadline := time.After(soon)
 	select {

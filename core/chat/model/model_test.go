@@ -110,7 +110,7 @@ func TestAProviderIsRetriedWhenThatMayHelp(t *testing.T) {
 		"a requested pause":                  {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
 		"a requested pause that is too long": {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: time.Hour}}}, false, 1, 0, 0},
 		"a refusal":                          {failing{failures: []error{&model.Error{Failure: model.Refused}}}, false, 1, 0, 0},
-		"a wrong key":                        {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
+		"an invalid key":                     {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
 		"a break after some text":            {failing{failures: []error{&model.Error{Failure: model.Broken}}, says: "Hel"}, false, 1, 0, 0},
 		"a break before any text":            {failing{failures: []error{&model.Error{Failure: model.Broken}}}, true, 2, 500 * time.Millisecond, 2 * time.Second},
 	} {

@@ -10,7 +10,7 @@ import (
 const keywordsNeeded = 2
 
 // Match returns the skill that a message asks for, or nil if there is none. The first skill with a trigger in the
-// message wins. Otherwise the skill with the most keywords in the message wins, if there are at least two; among
+// message is used. Otherwise it is the skill with the most keywords in the message, if there are at least two; among
 // equals, the first one. Case does not matter. A keyword only matches at the start of a word, so "table" matches
 // "tables" but not "stable".
 func Match(skills []Skill, message string) *Skill {

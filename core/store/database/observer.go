@@ -10,7 +10,7 @@ import (
 
 // Observer measures calls to a database.
 type Observer interface {
-	// DatabaseCall records a read or a write; a transaction counts as one call. err is not nil if the database
+	// DatabaseCall records a read or a write; a transaction is one call. err is not nil if the database
 	// failed. A missing row is not an error.
 	DatabaseCall(system, operation string, took time.Duration, err error)
 }
