@@ -41,7 +41,7 @@ func TestTheCauseOfAnUnreachableProviderIsKept(t *testing.T) {
 		"nobody listens":           {"http://127.0.0.1:1/v1?key=canary", "connection refused", false},
 		"no such name":             {"http://canary-user:pw@no-such-host.invalid/v1", "DNS", true},
 		"unknown certificate":      {secure.URL, "TLS: the certificate is signed by an unknown authority", true},
-		"no TLS":                   {strings.Replace(plain.URL, "http:", "https:", 1), "TLS: the server does not speak TLS", true},
+		"no TLS":                   {strings.Replace(plain.URL, "http:", "https:", 1), "TLS: the server does not use TLS", true},
 		"closed at once":           {"http://" + closing, "the connection was closed before a response arrived", false},
 		"no response for too long": {"http://" + listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timeout", false},
 	} {
