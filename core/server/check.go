@@ -33,7 +33,7 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 			found.Unchecked = append(found.Unchecked, a.At)
 			continue
 		}
-		if problems, wrong := errors.AsType[config.Problems](pluginhost.Located(c, a.Plugin, err)); wrong {
+		if problems, ok := errors.AsType[config.Problems](pluginhost.Located(c, a.Plugin, err)); ok {
 			all = append(all, problems...)
 		}
 	}
@@ -71,8 +71,8 @@ func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logge
 // allProblems adds the problems of all other adapters to the error of the first adapter that did not
 // start, so that an operator sees all of them at once.
 func (s *Server) allProblems(ctx context.Context, c *config.Config, err error) error {
-	first, wrong := errors.AsType[config.Problems](err)
-	if !wrong {
+	first, ok := errors.AsType[config.Problems](err)
+	if !ok {
 		return err
 	}
 	_, others := Check(ctx, c, s.o.Builtins, hclog.NewNullLogger())

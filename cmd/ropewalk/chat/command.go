@@ -75,7 +75,7 @@ func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error
 		return s.once(r)
 	}
 	s.lines = readLines(cmd.InOrStdin())
-	s.asks = cli.IsTerminal(cmd.InOrStdin())
+	s.interactive = cli.IsTerminal(cmd.InOrStdin())
 	if r.Message != "" {
 		return s.once(r)
 	}
@@ -131,12 +131,12 @@ const exit = "/exit"
 
 // loop sends lines from standard input until it ends.
 func (s *session) loop(r request) error {
-	if s.asks {
+	if s.interactive {
 		s.cmd.PrintErrf("Ctrl-D or %s ends the chat; Ctrl-C cancels an answer.\n", exit)
 		s.queues = !s.json
 	}
 	for {
-		if s.asks {
+		if s.interactive {
 			s.cmd.PrintErr("> ")
 		}
 		message, err := s.line(context.Background(), s.interrupts)
@@ -154,7 +154,7 @@ func (s *session) loop(r request) error {
 		switch {
 		case errors.Is(err, context.Canceled):
 			s.cmd.PrintErrln("Cancelled.")
-		case err != nil && !s.asks:
+		case err != nil && !s.interactive:
 			return err
 		case err != nil:
 			s.cmd.PrintErrln("error:", cli.Printable(err.Error()))

@@ -30,7 +30,7 @@ const (
 // ask asks the person an app's question and sends the answer.
 func (p *printer) ask(ctx context.Context, q question) error {
 	action, content := decline, map[string]json.RawMessage(nil)
-	if p.asks && !p.json {
+	if p.interactive && !p.json {
 		p.asking.Store(true)
 		defer p.asking.Store(false)
 		p.breakLine()

@@ -19,15 +19,15 @@ import (
 
 // session is one run of the command.
 type session struct {
-	cmd        *cobra.Command
-	client     *apiclient.Client
-	json       bool
-	asks       bool // a person can answer questions
-	lines      <-chan string
-	interrupts <-chan os.Signal
-	queues     bool        // lines that are typed during a run wait until it ends
-	answers    chan string // during such a run: the lines that answer questions
-	pending    []string    // lines that were typed during a run and not queued
+	cmd         *cobra.Command
+	client      *apiclient.Client
+	json        bool
+	interactive bool // a person can answer questions
+	lines       <-chan string
+	interrupts  <-chan os.Signal
+	queues      bool        // lines that are typed during a run wait until it ends
+	answers     chan string // during such a run: the lines that answer questions
+	pending     []string    // lines that were typed during a run and not queued
 }
 
 // run sends a message, prints the events of the run, and returns the conversation's id. Ctrl-C cancels the run,

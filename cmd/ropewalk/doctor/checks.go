@@ -103,8 +103,8 @@ func (e *examination) sideBySide(ctx context.Context, checks []check, done func(
 	for i := range each {
 		e.Findings = append(e.Findings, each[i].Findings...)
 	}
-	wrong := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Check == "clock" && f.Result != ok })
-	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock is more informative
+	differs := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Check == "clock" && f.Result != ok })
+	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return differs && f.Check == "clock" && f.Result == ok }) // a provider's clock is more informative
 }
 
 // How long doctor waits before it shows what it is waiting for.
@@ -128,10 +128,10 @@ func (w *wait) done(name string) {
 func (w *wait) line() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	const most = 76
+	const maxLine = 76
 	text := "Waiting for "
 	for i, name := range w.waiting {
-		rest, width := fmt.Sprintf(" and %d more", len(w.waiting)-i), most
+		rest, width := fmt.Sprintf(" and %d more", len(w.waiting)-i), maxLine
 		if i < len(w.waiting)-1 {
 			width -= len(rest)
 		}
@@ -143,7 +143,7 @@ func (w *wait) line() string {
 		}
 		text += name
 	}
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxLine)], "")
 }
 
 // show writes the line to standard error, after patience, until the returned function is called.

@@ -136,8 +136,8 @@ func (p Property) Check(v json.RawMessage) error {
 		outside = pattern != nil && !pattern.MatchString(s)
 	}
 	if n != nil {
-		at, most := number(low), number(high)
-		outside = outside || at != nil && n.Cmp(at) < 0 || most != nil && n.Cmp(most) > 0
+		lower, upper := number(low), number(high)
+		outside = outside || lower != nil && n.Cmp(lower) < 0 || upper != nil && n.Cmp(upper) > 0
 	}
 	if outside {
 		return fmt.Errorf("must be %s", p.Limits())

@@ -69,7 +69,7 @@ func ForModel(messages []Message, origin string) []Message {
 			}
 			blocks = append(blocks, b)
 		}
-		if !slices.ContainsFunc(blocks, says) {
+		if !slices.ContainsFunc(blocks, hasContent) {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Role == m.Role {
@@ -84,8 +84,8 @@ func ForModel(messages []Message, origin string) []Message {
 	return out
 }
 
-// says reports whether a message that consists only of b says anything.
-func says(b Block) bool { return b.Kind != Reasoning }
+// hasContent reports whether a message that consists only of b has content.
+func hasContent(b Block) bool { return b.Kind != Reasoning }
 
 // SafeID returns an id of nine letters and digits, derived from id. Every provider accepts such an id; Mistral
 // accepts no other.

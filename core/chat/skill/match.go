@@ -16,7 +16,7 @@ const keywordsNeeded = 2
 func Match(skills []Skill, message string) *Skill {
 	message = strings.ToLower(message)
 	var best *Skill
-	most := keywordsNeeded - 1
+	maxHits := keywordsNeeded - 1
 	for i, s := range skills {
 		if s.Type != TypeSkill {
 			continue
@@ -31,8 +31,8 @@ func Match(skills []Skill, message string) *Skill {
 		if s.Type != TypeSkill {
 			continue
 		}
-		if n := hits(s.Keywords, message); n > most {
-			best, most = &skills[i], n
+		if n := hits(s.Keywords, message); n > maxHits {
+			best, maxHits = &skills[i], n
 		}
 	}
 	return best
