@@ -121,9 +121,9 @@ func TestASmallScriptRequestsTheSessionWhileThePageLoads(t *testing.T) {
 func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 	app := serve(Options{BaseURL: "https://tools.example.com/base"})
 	for name, c := range map[string]struct{ csp, want, never string }{
-		"nothing asked":     {``, "connect-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'none'", "https://evil"},
-		"origins":           {`{"connectDomains":["https://api.example.com","wss://live.example.com:8443"],"resourceDomains":["https://*.cdn.example.com"]}`, "connect-src https://api.example.com wss://live.example.com:8443;", "'self' 'unsafe"},
-		"only the origin":   {`{"connectDomains":["https://api.example.com/path"]}`, "connect-src https://api.example.com;", "/path"},
+		"nothing asked":      {``, "connect-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'none'", "https://evil"},
+		"origins":            {`{"connectDomains":["https://api.example.com","wss://live.example.com:8443"],"resourceDomains":["https://*.cdn.example.com"]}`, "connect-src https://api.example.com wss://live.example.com:8443;", "'self' 'unsafe"},
+		"only the origin":    {`{"connectDomains":["https://api.example.com/path"]}`, "connect-src https://api.example.com;", "/path"},
 		"an injected policy": {`{"connectDomains":["https://a.example; script-src *","*","'self'","https:","https://a b"]}`, "connect-src 'none';", "script-src *"},
 	} {
 		t.Run(name, func(t *testing.T) {
