@@ -15,7 +15,7 @@ func TestARunningServersLogLevelsCanBeChangedAndItCanBeProfiled(t *testing.T) {
 	s.run("ropewalk", "log", "level").exits(0, "default=info")
 	s.run("ropewalk", "log", "level", "apps=debug", "default=warn").exits(0, "apps=debug", "default=warn")
 	s.run("ropewalk", "log", "level", "apps=").exits(0, "default=warn")
-	s.run("ropewalk", "log", "level", "apps=loud").exits(1, `"loud" of apps`, "trace, debug, info")
+	s.run("ropewalk", "log", "level", "apps=loud").exits(1, `"apps" must be trace, debug, info`, `not "loud"`)
 	s.run("ropewalk", "log", "level", "apps").exits(2, "COMPONENT=LEVEL")
 	s.run("ropewalk", "debug", "profile", "heap", "--out", "heap.pprof").exits(0, "Written to heap.pprof")
 	s.run("ropewalk", "debug", "profile", "cpu", "--for", "1s").exits(0, "Written to cpu.pprof")

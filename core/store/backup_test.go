@@ -302,7 +302,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 			"an extra index with an expression":          {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
 			"an extra column":                            {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" differs from`},
 			"an extra column in the table of migrations": {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" differs from`},
-			"a missing index":                            {from(`DROP INDEX members_by_user`), "it lacks the index"},
+			"a missing index":                            {from(`DROP INDEX members_by_user`), "is missing"},
 			"an extra trigger":                           {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
 			"a view that never ends": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
 				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},

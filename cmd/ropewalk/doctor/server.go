@@ -59,8 +59,8 @@ func (e *examination) addProblem(p config.Problem) {
 		e.add("configuration", failed, p.String(), "set "+p.Variable+" for the server and for doctor, or remove it from the file")
 	case strings.Contains(p.Message, "permission denied"):
 		e.add("configuration", failed, p.String(), "run doctor as the server's user, or choose another home with --home or ROPEWALK_HOME")
-	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "is not a directory: "):
-		detail, remedy, _ := strings.Cut(p.Message, ": ")
+	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "is not a directory; "):
+		detail, remedy, _ := strings.Cut(p.Message, "; ")
 		e.add("home", failed, detail, remedy)
 	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "cannot be read: "):
 		e.add("configuration", failed, p.String(), "specify an existing file with --config, or omit --config to use <home>/ropewalk.yaml")
