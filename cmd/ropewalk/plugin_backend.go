@@ -30,7 +30,7 @@ func (t *trial) withBackend() (json.RawMessage, proxied, error) {
 		return settings, proxied{}, nil
 	}
 	if !bytes.Contains(settings, []byte(backendPlaceholder)) {
-		return nil, proxied{}, fmt.Errorf("--backend %s: write %s in the settings where that address belongs", t.backend, backendPlaceholder)
+		return nil, proxied{}, fmt.Errorf("--backend %s: put %s in the settings in place of that address", t.backend, backendPlaceholder)
 	}
 	proxy, err := kit.NewProxy(t.backend)
 	if err != nil {

@@ -49,7 +49,7 @@ func (t *trial) runRegistry(ctx context.Context, r *report) error {
 		}
 		defer front.Close()
 		if !bytes.Contains(settings, []byte(backendPlaceholder)) {
-			return fmt.Errorf("--backend %s: write %s in the settings where that address belongs", t.backend, backendPlaceholder)
+			return fmt.Errorf("--backend %s: put %s in the settings in place of that address", t.backend, backendPlaceholder)
 		}
 		settings = bytes.ReplaceAll(settings, []byte(backendPlaceholder), []byte(front.Address()))
 		subject.Backend = front
@@ -92,8 +92,8 @@ func (t *trial) publishCatalogue(ctx context.Context, c registrytest.Catalogue) 
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.publish)
 	cmd.Env = append(os.Environ(), "CATALOGUE="+t.catalogue)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("--publish: %w: %s", err, bytes.TrimSpace(said))
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("--publish: %w: %s", err, bytes.TrimSpace(output))
 	}
 	return nil
 }

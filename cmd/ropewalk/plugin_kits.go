@@ -16,8 +16,8 @@ import (
 
 // kindKit defines how `plugin test` handles plugins of one kind.
 type kindKit struct {
-	open  func(context.Context, config.Plugin) (closer, error) // starts one like a server
-	run   func(context.Context, *report) error                 // runs the kit of the kind
+	open  func(context.Context, config.Plugin) (closer, error) // starts one as a server would
+	run   func(context.Context, *report) error                 // runs the kit for the kind
 	probe protocoltest.Probe
 }
 

@@ -14,15 +14,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// report prints the results of a kit's checks as each one ends.
+// report prints the result of each of a kit's checks as soon as it is known.
 type report struct {
 	w                      io.Writer
 	passed, failed         int
 	unjudged, inapplicable int
 	only                   *regexp.Regexp // names of the checks to run; nil for all
 	command                string         // repeats the run, without --run
-	left                   int            // checks that do not match only
-	heard                  *kit.Output    // what the plugin wrote
+	skipped                int            // number of checks that do not match only
+	output                 *kit.Output    // what the plugin wrote
 }
 
 func (r *report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.w, format, args...) }
@@ -44,12 +44,12 @@ func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], 
 			return
 		}
 		if r.only != nil && !r.only.MatchString(property.Name) {
-			r.left++
+			r.skipped++
 			continue
 		}
-		before := len(r.heard.String())
+		before := len(r.output.String())
 		outcome := property.Judge(ctx, trial, subject)
-		r.outcome(outcome, lastError(r.heard.String()[before:]))
+		r.outcome(outcome, lastError(r.output.String()[before:]))
 	}
 }
 
@@ -104,18 +104,18 @@ func (r *report) outcome(o kit.Outcome, logged string) {
 	}
 }
 
-// end prints the totals. The error says that the plugin violates its contract, or that not everything could be
+// end prints the totals. It returns an error if the plugin violates its contract, or if not everything could be
 // judged.
 func (r *report) end() error {
-	if r.left > 0 {
-		r.print("\n%d properties were left out by --run: they were not checked.\n", r.left)
+	if r.skipped > 0 {
+		r.print("\n%d properties were not checked, because --run does not match them.\n", r.skipped)
 	}
 	r.print("\n%d passed, %d failed, %d not judged, %d not applicable.\n", r.passed, r.failed, r.unjudged, r.inapplicable)
 	switch {
 	case r.failed > 0:
-		return fmt.Errorf("the plugin does not keep its contract: %d properties failed", r.failed)
+		return fmt.Errorf("the plugin violates its contract: %d properties failed", r.failed)
 	case r.unjudged > 0:
-		return cli.NotJudged(fmt.Errorf("%d properties could not be judged: supply what the report says and run again", r.unjudged))
+		return cli.NotJudged(fmt.Errorf("%d properties could not be judged; supply what the report asks for, and run the command again", r.unjudged))
 	}
 	return nil
 }

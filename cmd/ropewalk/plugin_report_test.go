@@ -26,6 +26,6 @@ not JSON
 	b.Reset()
 	r.outcome(kit.Outcome{Property: "p", Verdict: kit.Fail, Err: errors.New("why")}, lastError("nothing\n"))
 	if strings.Contains(b.String(), "logged") {
-		t.Errorf("an error that nobody logged is in\n%s", b.String())
+		t.Errorf("the plugin logged no error, but one is in\n%s", b.String())
 	}
 }

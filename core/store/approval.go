@@ -25,7 +25,7 @@ const (
 // errPageFull ends the reading of a page.
 var errPageFull = errors.New("the page is full")
 
-// approvalRecord holds the fields of an approval that no query selects by.
+// approvalRecord contains the fields of an approval that no query selects by.
 type approvalRecord struct {
 	Caller    core.User       `json:"caller"`
 	Key       string          `json:"key,omitempty"`
@@ -51,8 +51,8 @@ const (
 
 // RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
 // instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
-// caller's pending requests have reached most.
-func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
+// caller already has limit pending requests.
+func (s *Store) RequestApproval(ctx context.Context, a core.Approval, limit int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
@@ -63,7 +63,7 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM approvals WHERE caller = $1 AND state = 'pending'`, a.Caller.ID).Scan(&pending); err != nil {
 			return err
 		}
-		if pending >= most {
+		if pending >= limit {
 			return core.Errorf(core.CodeRateLimited, "%d of your calls are already waiting for an approval", pending).WithRetryAfter(time.Minute)
 		}
 		record, err := recordOf(a)
@@ -127,10 +127,10 @@ func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
 
 func findApproval(ctx context.Context, q database.Querier, workspace, id string) (core.Approval, error) {
 	a, err := approvalIn(q.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, workspace, id))
-	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id))
+	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no call %.100q waiting for approval", id))
 }
 
-// tooLate returns the error that says why a decision on a call comes too late.
+// tooLate returns the error that explains why a decision on a call comes too late.
 func tooLate(a core.Approval) error {
 	why := "user " + a.DecidedBy.ID + " has already approved it"
 	switch a.State {
@@ -172,8 +172,8 @@ func recordOf(a core.Approval) (string, error) {
 	return string(record), err
 }
 
-// CancelApproval ends the approval of a call that its caller cancelled before it was made. It reports whether there was
-// an approval to end.
+// CancelApproval cancels the approval of a call that its caller cancelled before it was made. It reports whether there was
+// an approval to cancel.
 func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error) {
 	err = s.db.Update(ctx, "cancelling an approval", func(ctx context.Context, tx *sql.Tx) error {
 		all, err := s.endApprovals(ctx, tx, core.ApprovalCancelled, `workspace = $2 AND id = $3 AND expires_at > $4`, workspace, id, database.Millis(time.Now()))
@@ -183,11 +183,11 @@ func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended
 	return ended, err
 }
 
-// cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name,
+// cancelApprovals cancels the approvals of calls to an app that is being deleted, because another app may be installed under its name,
 // and a person approved the calls to this one.
 func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app string) error {
 	prefix := core.Tool{Server: app}.LongName()
-	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer names of tools end with a hash
+	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer tool names end with a hash
 	open, err := database.Collect(ctx, tx, selectApprovals+` WHERE workspace = $1 AND state IN ('pending', 'approved')`, []any{workspace}, approvalIn)
 	if err != nil {
 		return err
@@ -256,7 +256,7 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {
-		return page, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxApprovals)
+		return page, core.Errorf(core.CodeBadRequest, "limit must be between 1 and %d", maxApprovals)
 	}
 	column := "created_at"
 	if q.Decided {
@@ -268,7 +268,7 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 			return page, err
 		}
 	}
-	// An expired approval counts as expired even before ExpireApprovals has ended it.
+	// An expired approval is treated as expired even before ExpireApprovals has ended it.
 	page.Approvals = []core.Approval{}
 	size := 0
 	err = s.db.Select(ctx, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
@@ -308,7 +308,7 @@ func cursorAfter(a core.Approval, decided bool) string {
 func (c *approvalCursor) decode(text string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, c) != nil || c.ID == "" {
-		return core.Errorf(core.CodeBadRequest, "cursor: did not come from this list; leave it out to start over")
+		return core.Errorf(core.CodeBadRequest, "cursor is not from this list; omit it to start over")
 	}
 	return nil
 }

@@ -333,11 +333,11 @@ func TestAStandingApprovalCoversOneDefinitionOfAToolAndIsDeletedWithItsApp(t *te
 		}
 		grant("apr_1", "one")
 		if !stands(ws, "one") || stands(ws, "two") || stands("ws_other", "one") {
-			t.Error("the approval does not apply to only this definition in this workspace")
+			t.Error("the approval should apply only to this definition in this workspace")
 		}
 		grant("apr_2", "two")
 		if stands(ws, "one") || !stands(ws, "two") {
-			t.Error("the newer approval does not replace the older one")
+			t.Error("the newer approval should replace the older one")
 		}
 		all, err := s.StandingApprovals(t.Context(), ws)
 		if err != nil || len(all) != 1 || all[0].Tool != "a__b" || all[0].By.ID != "usr_b" || all[0].Since.IsZero() {

@@ -68,9 +68,9 @@ func (s *Store) AddPins(ctx context.Context, k core.PinKey, definitions map[stri
 }
 
 // OfferPin records that an app offers a definition that differs from the pinned one, or a tool without a pin. It
-// reports whether this change is new: if several servers see it, only one gets true.
+// reports whether this change is new. If several servers see it, it returns true to only one of them.
 func (s *Store) OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first bool, err error) {
-	err = s.db.Update(ctx, "recording a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.db.Update(ctx, "recording a change to app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
 		first = false
 		first, err = database.Changed(ctx, tx, `
 			INSERT INTO pins (workspace, app, bundle, version, tool, definition, offered, renamed_from, changed_at)
@@ -139,7 +139,7 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 	if accept {
 		change = `SET definition = offered, offered = '', renamed_from = '', refused = 0`
 	}
-	return s.db.Update(ctx, "deciding on a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
+	return s.db.Update(ctx, "deciding on a change to app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
 		if err := database.Change(ctx, tx, core.Errorf(core.CodeNotFound, "the tool %.100q no longer has this change", tool), `UPDATE pins `+change+`
 			WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4 AND tool = $5 AND offered = $6`,
 			k.Workspace, k.App, k.Bundle, pinVersion(k), tool, offered); err != nil {

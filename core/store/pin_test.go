@@ -67,7 +67,7 @@ func TestPinsAreKeptPerVersionAndDecidedOnce(t *testing.T) {
 			t.Errorf("after it was accepted: %+v", pins)
 		}
 		if again, err := s.OfferPin(t.Context(), k, core.Pin{Tool: "read", Offered: "evil"}); err != nil || again {
-			t.Errorf("the accepted definition is a change: %v %v", again, err)
+			t.Errorf("the accepted definition should not be a change: %v %v", again, err)
 		}
 		if one, err := s.OfferPin(t.Context(), k, core.Pin{Tool: "fetch", Offered: "f", RenamedFrom: "read"}); err != nil || !one {
 			t.Errorf("a renamed tool: %v %v", one, err)

@@ -25,7 +25,7 @@ func TestTheModuleUsesAReleaseOfTheSDK(t *testing.T) {
 	}
 }
 
-func TestOnlyAReleaseVersionCountsAsARelease(t *testing.T) {
+func TestOnlyAReleaseVersionIsTreatedAsARelease(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.2.3": "v1.2.3", "v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20261122160000-0123456789ab": "v0.0.0-20261122160000-0123456789ab",
 		"dev": "", "": "", "1.2": "", "d95f6fb": "", "v1.2.3-4-gd95f6fb": "", "v1.2.3-4-gd95f6fb-dirty": "", "v1.2.3-dirty": "", "v1.2.3+dirty": "",
