@@ -52,9 +52,9 @@ func (h *History) fitsLater(ops []Operation, op, last Operation) bool {
 	return h.order(ops) == porcupine.Ok
 }
 
-// shortest leaves out the operations that the failure of last does not need. A read is left out if the rest still fits no
-// order. A write is left out if, moreover, the rest demands the same, it was not refused, and the answer does not show
-// what it wrote.
+// shortest leaves out the operations that the failure of last does not need: those without which the rest fits no order
+// either and demands the same. It keeps those that were refused, and those that wrote what the answer shows. If what is
+// demanded is unknown, it leaves out reads only.
 func (h *History) shortest(ops []Operation, last, kept Operation) []Operation {
 	demanded := h.demand(h.before(ops, last), last)
 	for i := len(ops) - 1; i >= 0; i-- {
@@ -63,7 +63,7 @@ func (h *History) shortest(ops []Operation, last, kept Operation) []Operation {
 		if op == last || op == kept || shown || op.Answer == answerInvalid || !h.wrong(rest) {
 			continue
 		}
-		if op.Method == methodGet || demanded != "" && h.demand(h.before(rest, last), last) == demanded {
+		if demanded == "" && op.Method == methodGet || demanded != "" && h.demand(h.before(rest, last), last) == demanded {
 			ops = rest
 		}
 	}
@@ -157,6 +157,7 @@ func (h *History) demand(worlds []world, last Operation) string {
 			add("%s, because the lifetime ended at %s", answerNotFound, w.over)
 		}
 	}
+	slices.Sort(all) // the same for every history that allows the same
 	const most = 4
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("one of %d other answers", len(all)-most))
