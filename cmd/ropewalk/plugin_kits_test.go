@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestPluginTestPassesPluginsThatHonorTheirContract(t *testing.T) {
 		says []string
 	}{
 		"a session store": {
-			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the one that the model expects, call after call", "effort quick, seed "},
+			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the one that the model expects, call after call", "effort quick, seed ", ": 3 properties\n"},
 		},
 		"an adapter for OpenID providers, without settings": {
 			some, []string{"auth-oidc"}, []string{"0 failed", "undeclared capabilities are not served"},
@@ -87,7 +88,7 @@ func TestPluginTestReportsWhatAPluginViolates(t *testing.T) {
 	for name, says := range map[string][]string{
 		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin violates its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
-		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "the first time because its process exited", "2 failed", "--run does not match them"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "the first time because its process exited", "2 failed", "2 properties failed", "--run does not match"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
 		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
 		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
@@ -107,6 +108,12 @@ func TestPluginTestDoesNotPassWhatItCannotJudge(t *testing.T) {
 	durable := liar(t, s.dir, "sessionstore-durable")
 	s.run("ropewalk", "plugin", "test", "--run", faults, durable).exits(4, "not judged", "give its address with --backend", "1 not judged")
 	s.run("ropewalk", "plugin", "test", "--run", faults, "--backend", "none", durable).exits(0, "not applicable")
+	s.write("backend.json", `{"table": "sessions", "url": "postgres://${backend}/db"}`)
+	for _, backend := range [][]string{nil, {"--backend", "none"}} {
+		line := append([]string{"ropewalk", "plugin", "test", durable, "--config", "backend.json"}, backend...)
+		s.run(line...).exits(1, `backend.json: "url" contains ${backend}; pass the backend's address as --backend HOST:PORT`)
+	}
+	s.run("ropewalk", "plugin", "test", durable, "--backend", "127.0.0.1:1").exits(1, "put ${backend} in the settings")
 	s.run("ropewalk", "plugin", "test", "--effort", "endless", durable).exits(2, "quick, normal or deep")
 }
 
@@ -153,4 +160,10 @@ func TestPluginTestSaysOnceWhyAPluginCannotBeTested(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", directory, "--kind", "auth").exits(1, "of the kind registry")
 	s.run("ropewalk", "plugin", "test", filepath.Join(built, "auth-static")).exits(1, "settings are not valid", "file: must be")
 	s.run("ropewalk", "plugin", "test", "/bin/echo").exits(1, "handshake line")
+	temporary := t.TempDir()
+	s.environ = []string{"TMPDIR=" + temporary}
+	s.run("ropewalk", "plugin", "test", s.write("demo.jar", "not executable")).exits(1, "demo.jar", "may not be executed")
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
 }

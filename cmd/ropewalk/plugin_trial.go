@@ -171,6 +171,11 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 	if t.settings, err = config.ReadSection(string(t.who.Kind), t.settingsFile, config.HostEnvironment()); err != nil {
 		return err
 	}
+	if t.who.Kind != plugins.KindAuth {
+		if err := t.checkBackend(); err != nil {
+			return err
+		}
+	}
 	switch t.who.Kind {
 	case plugins.KindRegistry:
 		return t.prepareRegistry()

@@ -52,3 +52,23 @@ func TestTheBinaryFindsTheCheckoutItWasBuiltFrom(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestAProjectSaysHowToTestAStoreWithABackend(t *testing.T) {
+	for _, language := range skeleton.Languages() {
+		dir := filepath.Join(t.TempDir(), "demo")
+		if err := skeleton.Write(dir, skeleton.Options{Language: language, Kind: plugins.KindSessionStore, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"README.md", ".github/workflows/ci.yaml"} {
+			raw, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"--backend none", "--backend HOST:PORT", "${backend}"} {
+				if !strings.Contains(string(raw), want) {
+					t.Errorf("%s in %s does not say %q:\n%s", file, language, want, raw)
+				}
+			}
+		}
+	}
+}
