@@ -21,18 +21,16 @@ func (h *History) failure(ops []Operation) *kit.Failure {
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
 	last := ops[sort.Search(len(ops)-1, func(i int) bool { return h.wrong(until(ops, ops[i])) })]
 	ops = until(ops, last)
-	late := slices.IndexFunc(ops, func(op Operation) bool { return h.fitsLater(ops, op, last) })
-	if late >= 0 {
-		effect := ops[late]
-		lines, at := h.lines(h.shortest(ops, last, effect), last, effect)
-		f := kit.NewFailure(h.answer(last), fmt.Sprintf("the %s of line %d to have no effect after %s", effect.Method, at[1], clock(effect.Return)), sentenceLate, lines...)
-		f.Failing = at[0]
-		return f
+	effect := last // or the call that took effect too late
+	if i := slices.IndexFunc(ops, func(op Operation) bool { return h.fitsLater(ops, op, last) }); i >= 0 {
+		effect = ops[i]
 	}
-	lines, at := h.lines(h.shortest(ops, last, last), last)
+	lines, at := h.lines(h.shortest(ops, last, effect), last, effect)
 	f := kit.NewFailure(h.answer(last), "an answer that fits some order of the calls that overlap", sentenceOrder, lines...)
 	f.Failing = at[0]
-	if worlds := h.before(ops, last); len(worlds) > 0 {
+	if effect != last {
+		f.Demanded, f.Sentence = fmt.Sprintf("the %s of line %d to have no effect after %s", effect.Method, at[1], clock(effect.Return)), sentenceLate
+	} else if worlds := h.before(ops, last); len(worlds) > 0 {
 		touched := slices.ContainsFunc(ops, func(op Operation) bool { return op.Method == methodTouch })
 		f.Answered, f.Demanded, f.Sentence = h.answer(last, h.alike(worlds, last)...), h.demand(worlds, last), sentenceFor(worlds, last, touched)
 	}
