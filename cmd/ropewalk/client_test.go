@@ -386,7 +386,7 @@ func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.up()
-	s.run("ropewalk", "status").exits(0, "the model provider anthropic has no key", "ANTHROPIC_API_KEY")
+	s.run("ropewalk", "status").exits(0, "the model provider \"anthropic\" has no key", "ANTHROPIC_API_KEY")
 }
 
 func TestCommandsUseTheAddressInTheHomesConfiguration(t *testing.T) {

@@ -101,7 +101,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		},
 		"a registry whose response is not JSON": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"" + broken.URL + "\", allowPrivateNetwork: true}]\n",
-			[]string{"registry", "official: " + broken.URL + " responds, but cannot be searched", "adapter mcp-registry understands"},
+			[]string{"registry", "official: " + broken.URL + " responds, but cannot be searched", "the mcp-registry adapter supports"},
 		},
 		"a port used by another program": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program is using it", "http.port"}},
 		"a port used by another server":  {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
@@ -301,7 +301,7 @@ func TestAnUnwritableHomeIsReportedWithARemedy(t *testing.T) {
 			}
 		}
 	}
-	says(0o555, "the home "+s.home+" cannot be written: ", "mode 555")
+	says(0o555, "cannot write to the home "+s.home+": ", "mode 555")
 	says(0) // the configuration cannot be read either
 	doctor := s.command(program, "doctor")
 	doctor.SysProcAttr = ordinary
@@ -324,7 +324,7 @@ func TestAReplacedPluginFileCausesAWarningWhileItsCopyServes(t *testing.T) {
 	s.up()
 	change(t, demo)
 	says := []string{
-		"ropewalk.yaml:1: sessionStore.path: the file " + demo + " was replaced: its sha256 is ", ", and not " + sum, "The server starts " + s.home,
+		"ropewalk.yaml:1: sessionStore.path: the file " + demo + " was replaced: its sha256 is ", ", not " + sum, "The server starts " + s.home,
 		"put the file back, or set sha256 to the new file's and run `ropewalk reload`",
 	}
 	_, errs, status := s.split("", "ropewalk", "config", "check")
@@ -430,7 +430,7 @@ func TestDoctorReportsAnUnwritableHome(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")
-	if status != 1 || !strings.Contains(out, "/proc/self cannot be written") || !strings.Contains(out, "ROPEWALK_HOME") {
+	if status != 1 || !strings.Contains(out, "cannot write to /proc/self") || !strings.Contains(out, "ROPEWALK_HOME") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }

@@ -97,7 +97,7 @@ func failures() []failure {
 		{name: "crashes during Configure", command: "serve", section: set("fault: goroutine"), says: []string{"crashed during Configure (exited with status 2)", "panic: the cache of sessions is broken"}},
 		{name: "cannot reach its backend", command: "serve", section: set("fault: backend"), says: []string{"its backend cannot be reached", "127.0.0.1:1: connection refused", "check its address"}},
 		{name: "too slow in Configure", command: "serve", section: set("fault: wait") + "\nplugins: {startTimeoutSeconds: 15}", says: []string{"did not accept its settings within 15s", "plugins.startTimeoutSeconds"}},
-		{name: "fails in Configure", command: "serve", section: set("fault: error"), says: []string{"fails in Configure", "has no owner column", "this is a bug in the plugin"}},
+		{name: "fails in Configure", command: "serve", section: set("fault: error"), says: []string{"Configure failed", "has no owner column", "this is a bug in the plugin"}},
 	}
 }
 

@@ -123,7 +123,7 @@ func TestPluginInitDoesNotOverwriteAndSaysWhatIsWrong(t *testing.T) {
 	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a valid plugin name")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "cobol").exits(1, `"cobol" is not a language`, "[go java python]")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "java", "--module", "example.org/demo").exits(1, "--module works only with --lang go")
-	s.run("ropewalk", "plugin", "init", "auth", "proto", "--lang", "python").exits(1, "a plugin cannot be called proto")
+	s.run("ropewalk", "plugin", "init", "auth", "proto", "--lang", "python").exits(1, "a plugin cannot be called \"proto\"")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is not a checkout")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")
 	if _, err := os.Stat(filepath.Join(s.dir, "demo")); err == nil {

@@ -44,7 +44,7 @@ func TestAPluginIsInstalledVerifiedUsedAndRemoved(t *testing.T) {
 	// The configuration names the plugin before it is installed.
 	s.write(configuration, "sessionStore: third\nhttp: {port: 0}\n"+signed)
 	s.run("ropewalk", "config", "check").exits(1, "no plugin of that name")
-	s.run("ropewalk", "plugin", "install", url, "--name", "third").exits(0, "sessionstore-third", "is installed", public.String(), web.URL)
+	s.run("ropewalk", "plugin", "install", url, "--name", "third").exits(0, "sessionstore-third", "has been installed", public.String(), web.URL)
 	s.run("ropewalk", "plugin", "verify").exits(0, "ok", public.String(), url)
 	s.run("ropewalk", "config", "check").exits(0)
 	s.serve()
@@ -61,8 +61,8 @@ func TestAPluginIsInstalledVerifiedUsedAndRemoved(t *testing.T) {
 	s.write(configuration, "sessionStore: fourth\nhttp: {port: 0}\n")
 	s.run("ropewalk", "config", "check").exits(0)
 
-	s.run("ropewalk", "plugin", "remove", "sessionstore-third").exits(0, "is removed")
-	s.run("ropewalk", "plugin", "remove", "sessionstore-fourth", "--force").exits(0, "is removed")
+	s.run("ropewalk", "plugin", "remove", "sessionstore-third").exits(0, "has been removed")
+	s.run("ropewalk", "plugin", "remove", "sessionstore-fourth", "--force").exits(0, "has been removed")
 	if left, err := filepath.Glob(filepath.Join(s.home, "plugins", "sessionstore-*")); err != nil || len(left) != 0 {
 		t.Errorf("remaining: %v, %v", left, err)
 	}

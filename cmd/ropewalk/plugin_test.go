@@ -98,7 +98,7 @@ func TestPluginInfoDetectsThePluginsKind(t *testing.T) {
 		}
 	}
 	s.run("ropewalk", "plugin", "info", "--kind", "registry", alias).exits(1, "of the kind auth", "of the kind registry")
-	s.run("ropewalk", "plugin", "info", "--kind", "hat", alias).exits(1, `--kind is "hat"`)
+	s.run("ropewalk", "plugin", "info", "--kind", "hat", alias).exits(1, `not "hat"`)
 	s.run("ropewalk", "plugin", "info", "./none").exits(1, "no such file")
 	s.run("ropewalk", "plugin", "info", "/bin/false").exits(1, "does not serve any of [sessionstore auth registry audit]")
 }
@@ -130,7 +130,7 @@ func TestPluginInfoPrefersTheBuiltInAdapterWithTheName(t *testing.T) {
 	}
 	s.run("ropewalk", "plugin", "info", file).exits(0, "static")
 	install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-oidc"))
-	s.run("ropewalk", "plugin", "info", "oidc").exits(2, "give --kind auth or --kind sessionstore")
+	s.run("ropewalk", "plugin", "info", "oidc").exits(2, "specify --kind auth or --kind sessionstore")
 }
 
 func TestPluginVerifyComparesEveryPluginWithItsChecksum(t *testing.T) {
@@ -141,7 +141,7 @@ func TestPluginVerifyComparesEveryPluginWithItsChecksum(t *testing.T) {
 	if row := s.run("ropewalk", "plugin", "verify").exits(0).row(file); row[1] != "unknown" {
 		t.Errorf("before its first use: %v", row)
 	}
-	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0, "is accepted").row(file, "ok")
+	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0, "has been accepted").row(file, "ok")
 
 	change(t, file)
 	s.run("ropewalk", "plugin", "verify").exits(1, "1 of 1 plugins").row(file, "changed")

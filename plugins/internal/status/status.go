@@ -81,7 +81,8 @@ func Text(err error) string {
 	if err == nil {
 		return codes.OK.String()
 	}
-	code, message := codes.Unknown, err.Error()
+	var code codes.Code
+	message := err.Error()
 	if remote, ok := errors.AsType[*remoteError](err); ok {
 		code = remote.code
 	} else if s, ok := status.FromError(err); ok {
