@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
@@ -100,7 +101,7 @@ func (a *app) forgetListing(account string) {
 
 // newListing checks the lists of an account against the pins. all holds the listings of other accounts.
 func (a *app) newListing(ctx context.Context, all map[string]*listing, account string, lists core.AppLists, dynamic bool) (*listing, error) {
-	raw, err := json.Marshal(lists)
+	raw, err := rawjson.Encode(lists)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/store/database"
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
@@ -88,7 +89,7 @@ func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core
 // PutAppLists stores an account's lists as the app's published lists, and announces them to peer
 // servers if they have changed.
 func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error {
-	record, err := json.Marshal(lists)
+	record, err := rawjson.Encode(lists) // HTML escapes would make it up to six times as long
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (s *Store) AccountLists(ctx context.Context, workspace, app, account string
 // PutAccountLists stores the lists that an app sent to an account, and announces them to peer servers if they have
 // changed. It does nothing if the account no longer exists.
 func (s *Store) PutAccountLists(ctx context.Context, a core.Account, lists core.AppLists) error {
-	record, err := json.Marshal(lists)
+	record, err := rawjson.Encode(lists) // HTML escapes would make it up to six times as long
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -187,6 +189,23 @@ func TestAnAccountsListsAreKeptUntilItIsUnlinked(t *testing.T) {
 		}
 		if lists, err := s.AccountLists(t.Context(), a.Workspace, a.App, ""); err != nil || len(lists) != 0 {
 			t.Errorf("the lists after the unlink: %+v: %v", lists, err)
+		}
+	})
+}
+
+func TestTheListsOfAccountsAreStoredWithoutHTMLEscapes(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		s := all[0]
+		a := linkOne(t, s)
+		lists := core.AppLists{Lists: map[core.Kind][]json.RawMessage{core.KindTools: {json.RawMessage(`{"name":"<&>"}`)}}}
+		if err := errors.Join(s.PutAppLists(t.Context(), a.Workspace, a.App, a.ID, lists), s.PutAccountLists(t.Context(), a, lists)); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"account_lists", "account_own_lists"} {
+			var record string
+			if err := s.db.Get(t.Context(), "", `SELECT record FROM `+table, nil, &record); err != nil || !strings.Contains(record, "<&>") {
+				t.Errorf("%s: %s %v", table, record, err)
+			}
 		}
 	})
 }
