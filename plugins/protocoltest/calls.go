@@ -35,7 +35,7 @@ func checkPlugin(ctx context.Context, conn *grpc.ClientConn) (*grpc_health_v1.He
 	return grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"})
 }
 
-// healthy checks the health of a process over a new connection like the server's.
+// healthy checks the health of a process over a new connection such as the server makes.
 func (p *process) healthy(after string) {
 	ctx, cancel := p.limited()
 	defer cancel()
@@ -62,7 +62,7 @@ func (p *process) ask(configure bool, settings []byte) []*pluginv1.Problem {
 		resp, err = p.service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
 	}
 	if err != nil {
-		kit.Reject(p.reason(err), "OK, with problems where settings are wrong", sentenceProblems, step+shown(settings))
+		kit.Reject(p.reason(err), "OK, with a problem for each invalid setting", sentenceProblems, step+shown(settings))
 	}
 	return resp.GetProblems()
 }
@@ -74,8 +74,8 @@ func (p *process) reason(err error) string {
 	if code := status.Code(err); lines[0] == "" || code != codes.Internal && code != codes.Unknown {
 		return err.Error()
 	}
-	const most = 5
-	return err.Error() + "; it logged: " + strings.Join(lines[max(0, len(lines)-most):], "\n"+strings.Repeat(" ", 14))
+	const maxLines = 5
+	return err.Error() + "; it logged: " + strings.Join(lines[max(0, len(lines)-maxLines):], "\n"+strings.Repeat(" ", 14))
 }
 
 func shown(text []byte) string { return string(text[:min(len(text), 300)]) }
@@ -85,7 +85,7 @@ func (p *process) info() *pluginv1.InfoResponse {
 	defer cancel()
 	info, err := p.service.Info(ctx, &pluginv1.InfoRequest{})
 	if err != nil {
-		kit.Reject(err.Error(), "an answer", sentenceInfo, "Info")
+		kit.Reject(err.Error(), "a response", sentenceInfo, "Info")
 	}
 	return info
 }
@@ -103,7 +103,7 @@ func (p *process) probe(about string) codes.Code {
 	return code
 }
 
-// servesItsKind checks that the executable refuses to start without a kind, or with a wrong one.
+// servesItsKind checks that the executable refuses to start without a kind, or as another kind.
 func servesItsKind(b *bench) {
 	for _, value := range []string{"", "nonsense", strings.ToUpper(string(b.Kind)), string(b.Kind) + " "} {
 		ctx, cancel := b.limited()
@@ -132,7 +132,7 @@ func handshakes(b *bench) {
 		info := p.info()
 		version, _ := strconv.ParseUint(p.fields[1], 10, 32)
 		if !slices.Contains(strings.Split(offered, ","), p.fields[1]) || !slices.Contains(info.GetProtocolVersions(), uint32(version)) {
-			kit.Reject(fmt.Sprintf("%q, and by Info it serves %d", p.fields[1], info.GetProtocolVersions()), "one that both speak", sentenceVersion, step)
+			kit.Reject(fmt.Sprintf("%q, and according to Info it serves %d", p.fields[1], info.GetProtocolVersions()), "a version that both support", sentenceVersion, step)
 		}
 		if p.fields[2] != "unix" && (p.fields[2] != "tcp" || !strings.HasPrefix(p.fields[3], "127.0.0.1:")) {
 			kit.Reject(p.fields[2]+" "+p.fields[3], "a unix socket or 127.0.0.1", sentenceListens, step)
@@ -145,7 +145,7 @@ func handshakes(b *bench) {
 	}
 	p := b.serving("")
 	p.probe("x")
-	b.trial.Cover("4 starts that offer other versions")
+	b.trial.Cover("4 starts that offer different versions")
 	p.listensNowhereElse()
 }
 
@@ -163,7 +163,7 @@ func guarded(b *bench) {
 		_, err := checkPlugin(ctx, conn)
 		cancel()
 		if code := status.Code(err); err == nil || code == codes.NotFound || code == codes.Unimplemented {
-			kit.Reject(fmt.Sprint("an answer: ", err), "no connection", sentenceClient, "connect "+how)
+			kit.Reject(fmt.Sprint("a response: ", err), "no connection", sentenceClient, "connect "+how)
 		}
 	}
 	b.trial.Cover("%d clients that are not the server", len(clients))
@@ -189,10 +189,10 @@ func introduced(b *bench) {
 		}
 		p.healthy("start " + step)
 		if again := p.info(); again.String() != first.String() {
-			kit.Reject(fmt.Sprintf("first %v, then %v", first, again), "the same answer", sentenceInfo, "Info", step, "Info")
+			kit.Reject(fmt.Sprintf("first %v, then %v", first, again), "the same response", sentenceInfo, "Info", step, "Info")
 		}
 	}
-	b.trial.Cover("Info and health at 5 moments")
+	b.trial.Cover("Info and health at 5 points in time")
 }
 
 // loaded makes large calls, many at once, abandoned and hostile ones. After each kind of call it checks that the plugin

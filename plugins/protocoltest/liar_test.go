@@ -56,8 +56,8 @@ func (right) NewSettings() any { return &settings{} }
 
 func (right) Configure(_ context.Context, c plugins.Config) error { return c.Decode(&settings{}) }
 
-// liar is a session store plugin of the SDK, with a handshake of its own. It breaks one rule: its methods change what
-// the right plugin does, each at its own moment.
+// liar is a session store plugin built with the SDK, with a handshake of its own. It breaks one rule: each of its methods
+// changes what the correct plugin does at one point.
 type liar struct {
 	lie    string
 	health *health.Server
@@ -156,7 +156,7 @@ func (l *liar) unhealthy() {
 	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 }
 
-// refuse ends a process that was started as another kind, or by hand.
+// refuse exits a process that was started as another kind, or by hand.
 func (l *liar) refuse(wanted string) {
 	said, code := io.Writer(os.Stderr), 1
 	switch l.lie {
@@ -383,7 +383,7 @@ func (l *liar) reports(method, settings string, all []*problem) []*problem {
 	return all
 }
 
-// configures runs after Configure. It returns the error of a plugin that does not accept the settings.
+// configures runs after Configure. It returns an error if the lie is to reject the settings.
 func (l *liar) configures(req *pluginv1.ConfigureRequest, wrong, before bool) error {
 	switch l.lie {
 	case "accepts settings only once":

@@ -30,7 +30,7 @@ func family(pid int) []int {
 	all := []int{pid}
 	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
 	for _, file := range files {
-		raw, _ := os.ReadFile(file) // the thread may have ended
+		raw, _ := os.ReadFile(file) // the thread may have exited
 		for _, field := range strings.Fields(string(raw)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				all = append(all, family(child)...)
@@ -96,7 +96,7 @@ func steady(b *bench) {
 			return
 		}
 		if first, last := points[0][leak], points[len(points)-1][leak]; len(points) > 8*rounds || last-first > 16*resources[leak].floor {
-			kit.Reject(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "use that does not grow with the calls",
+			kit.Reject(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "usage that does not grow with the number of calls",
 				sentenceGrowth, fmt.Sprintf("%d calls", step*len(points)))
 		}
 	}
@@ -132,13 +132,13 @@ func (p *process) callOften(n int) {
 				_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 			}
 			if cancel(); err != nil {
-				kit.Reject(err.Error(), "an answer", sentenceGood, "Info or Health.Check, one of many calls")
+				kit.Reject(err.Error(), "a response", sentenceGood, "Info or Health.Check, one of many calls")
 			}
 		}
 	})
 }
 
-// silent checks that the plugin prints nothing on standard output while it is configured, called and ended, and for 2.5
+// silent checks that the plugin prints nothing on standard output while it is configured, called and stopped, and for 2.5
 // seconds after the calls.
 func silent(b *bench) {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -158,10 +158,10 @@ func silent(b *bench) {
 // endTime is the contract's two seconds, plus an allowance for a busy machine.
 const endTime = 4 * time.Second
 
-// endTries is how many attempts a process that ends late gets: the machine may have been busy.
+// endTries is how many attempts a process that exits late gets: the machine may have been busy.
 const endTries = 3
 
-// ending ends the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
+// ending stops the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
 // watched, and while it is called.
 func ending(b *bench) {
 	for _, name := range []string{"Shutdown", "SIGTERM"} {
@@ -173,7 +173,7 @@ func ending(b *bench) {
 	b.trial.Cover("Shutdown and SIGTERM in 4 states")
 }
 
-// endOnce ends a process in a given state, and reports whether it ended in time.
+// endOnce stops a process in a given state, and reports whether it exited in time.
 func (b *bench) endOnce(name, state string, must bool) bool {
 	p := b.start("1", "")
 	if state != "started" {
@@ -207,7 +207,7 @@ func (b *bench) endOnce(name, state string, must bool) bool {
 	cancel()
 	calls.Wait()
 	if !gone && must {
-		kit.Reject(fmt.Sprintf("it still ran after %v", limit), "its end within two seconds", sentence, "it is "+state, name)
+		kit.Reject(fmt.Sprintf("it was still running after %v", limit), "it exits within two seconds", sentence, "it is "+state, name)
 	}
 	left, _ := os.ReadDir(p.socketDir())
 	children = slices.DeleteFunc(children, func(pid int) bool { return syscall.Kill(pid, 0) != nil })
@@ -315,7 +315,7 @@ func listenersOf(pid int) (all []listenerAddress, err error) {
 }
 
 // listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
-// until its answer arrives, so a socket counts only if it stays open.
+// until its response arrives, so a socket counts only if it stays open.
 func (p *process) listensNowhereElse() {
 	stay, err := p.otherListeners()
 	if err != nil {

@@ -83,7 +83,7 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// bench is what a property uses to test the plugin. It ends all processes that it started.
+// bench is what a property uses to test the plugin. It stops all processes that it started.
 type bench struct {
 	Subject
 	ctx       context.Context //nolint:containedctx // of one property
@@ -94,10 +94,10 @@ type bench struct {
 	current   string // the current directory of processes; "" for the kit's own
 }
 
-// silence ends all processes, and looks for lines that they have printed.
+// silence stops all processes, and looks for lines that they have printed.
 func (b *bench) silence() {
 	for _, p := range b.processes {
-		p.stop() // all of its output has been read then
+		p.stop() // by then, all of its output has been read
 		if lines := p.printed(); len(lines) > 0 {
 			kit.Reject(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "the calls of this property")
 		}

@@ -30,12 +30,12 @@ func endings(ctx context.Context, t *kit.Trial, s Subject) {
 		w.interrupted(one, time.Duration(r.IntN(20_000))*time.Microsecond)
 	}
 	if files := kit.Got(contents(s.Data)); len(files) == 0 && s.Backend == nil && !s.Fixed {
-		kit.Must(kit.CannotJudge("the kit could not put part of a write into the sink's files: write ${data} in the settings where its folder belongs, or give --backend HOST:PORT, or --backend none if it keeps no files"))
+		kit.Must(kit.CannotJudge("the kit could not put part of a write into the sink's files: put ${data} in place of its folder in the settings, or give --backend HOST:PORT, or --backend none if it keeps no files"))
 	}
-	t.Cover("%d processes that were killed after an answer or during a write, and %d that found a part of a write in a file", 2*t.Count(10), parts)
+	t.Cover("%d processes that were killed after a response or during a write, and %d that found part of a write in a file", 2*t.Count(10), parts)
 }
 
-// interrupted kills the process a moment after a write has started.
+// interrupted kills the process shortly after a write has started.
 func (w *world) interrupted(s *stream, moment time.Duration) {
 	batch := s.next(100, 1)
 	w.note("Write to %.20q: %s; kill -9 after %s", s.name, numbers(batch), moment)
@@ -160,7 +160,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Fixed, full > 0:
 		t.Cover("a deadline that has passed, and a disk that was full after %d different parts of a write", full)
 	default:
-		kit.Must(kit.CannotJudge("the kit was not given a way to make writes fail: write ${data} in the settings where the folder of the sink belongs, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to make writes fail: put ${data} in place of the sink's folder in the settings, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
 	}
 	w.again(true)
 	w.check(one, durable) // stopping may lose data that was only in memory
@@ -171,12 +171,12 @@ func (w *world) outages(s *stream) {
 	for i := range w.t.Count(5) {
 		w.note("the backend is unreachable")
 		w.duringOutage(w.Backend.Stop, s, 2+i, false)
-		w.note("the backend does not answer")
+		w.note("the backend does not respond")
 		w.duringOutage(w.Backend.Stall, s, 2+i, false)
 	}
 	if w.Receiver != nil {
 		for _, status := range []int{300, 302, 307, 400, 401, 403, 404, 413, 429, 500, 503} {
-			w.note("the receiver answers %d", status)
+			w.note("the receiver responds with %d", status)
 			w.duringOutage(func(context.Context) error { w.Receiver.refuse(status); return nil }, s, 2, status < 400) // a sink may follow a redirect
 		}
 	}
@@ -192,7 +192,7 @@ func (w *world) outages(s *stream) {
 			w.settles(s)
 		}
 	}
-	w.t.Cover("a backend that is unreachable or does not answer, and %d connections that broke at another piece of a write", cuts)
+	w.t.Cover("a backend that is unreachable or does not respond, and %d connections that broke at different points of a write", cuts)
 }
 
 // settles repeats what was not acknowledged, and compares the sink with the model.
@@ -216,7 +216,7 @@ func (w *world) duringOutage(stop func(context.Context) error, s *stream, n int,
 		w.Receiver.refuse(0)
 	}
 	kit.Must(errors.Join(err, w.Backend.Start(context.WithoutCancel(w.ctx))))
-	if n%2 == 1 { // records that are kept late must not get in the way of the repeated ones
+	if n%2 == 1 { // records that are stored late must not interfere with the repeated ones
 		kit.Must(kit.Pause(w.ctx, 2*time.Second))
 	}
 	w.settles(s)

@@ -13,7 +13,7 @@ type grant struct {
 	refreshes        bool
 }
 
-// accounts is what a Provider knows about its logins. It is a part of its state.
+// accounts is the part of a Provider's state that concerns its logins.
 type accounts struct {
 	subject      string           // who logs in
 	refreshes    bool             // logins get refresh tokens, each valid once

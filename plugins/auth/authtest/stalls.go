@@ -115,7 +115,7 @@ func documentsHold(ctx context.Context, s Subject) {
 		s.trial.Cover("Describe and Metadata, twice")
 		for range 2 {
 			o.describes(ctx)
-			o.asksMetadata(ctx)
+			o.requestMetadata(ctx)
 		}
 	})
 }
@@ -162,8 +162,8 @@ func (o *outage) sentDocument() bool {
 	return o.provider.now().document.After(o.started)
 }
 
-// asksMetadata compares the metadata with the provider's document, value by value.
-func (o *outage) asksMetadata(ctx context.Context) {
+// requestMetadata compares the metadata with the provider's document, value by value.
+func (o *outage) requestMetadata(ctx context.Context) {
 	about := o.fault != nil && o.fault.at != keysPath
 	limit := o.patience()
 	if about && !o.metadata {

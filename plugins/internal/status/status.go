@@ -70,8 +70,8 @@ func FromStatus(err error) error {
 	return &remoteError{message: s.Message()}
 }
 
-// NewError returns an error with the given message that errors.Is reports to be is.
-func NewError(message string, is error) error { return &remoteError{message: message, is: is} }
+// NewError returns an error with the given message for which errors.Is(err, target) is true.
+func NewError(message string, target error) error { return &remoteError{message: message, is: target} }
 
 // remoteError has the message of the plugin and the identity of the host's error.
 type remoteError struct {
