@@ -126,7 +126,7 @@ func outages() []*fault {
 	return all
 }
 
-// outagesOf returns the faults that make one endpoint unusable.
+// outagesOf returns the faults that make the endpoint at path unusable.
 func outagesOf(path string) (all []*fault) {
 	for _, f := range outages() {
 		if f.at == "" {
@@ -281,7 +281,7 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if client != p.ClientID || secret != p.ClientSecret || r.PostFormValue("token") == "" {
-		http.Error(w, "who asks?", http.StatusUnauthorized)
+		http.Error(w, "unknown client", http.StatusUnauthorized)
 		return
 	}
 	answer(w, http.StatusOK, body)

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// span is the longest that the contract lets an adapter take to notice a change at the provider.
+// span is how long the contract lets an adapter take to notice a change at the provider.
 const span = 15 * time.Second
 
 // outage is a history of a provider that changes and fails, and what the model knows about it.
@@ -179,7 +179,7 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 		o.requestMetadata(ctx)
 		return
 	case "describe":
-		o.describes(ctx)
+		o.describe(ctx)
 		return
 	}
 	token := p.tokenOf(key, changed(p.Claims(), good))
@@ -243,7 +243,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	case !published && seen && reread:
 		d.unsure(refuse, "the provider has removed its key, and the adapter has read the key set since", sRemoved)
 	case !published:
-		d.unsure(accept|refuse, "the provider has removed its key, and the adapter need not know yet", sRemoved)
+		d.unsure(accept|refuse, "the provider has removed its key, but the adapter need not know that yet", sRemoved)
 	case seen && o.fault != nil:
 		d.sentence = sKept
 	case seen:
@@ -256,7 +256,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	case o.fault.at == documentPath && !misled:
 		d.unsure(accept|cannotTell, "the provider "+o.fault.name+", and its keys can be read", sNotUsed)
 	default:
-		d.unsure(cannotTell, "the provider "+o.fault.name+", and its key was not read before", sCannotTell)
+		d.unsure(cannotTell, "the provider "+o.fault.name+", and its key had not been read before", sCannotTell)
 		if strings.Contains(o.fault.name, "writes") || strings.Contains(o.fault.name, "redirects") {
 			d.sentence = sNotUsed
 		}

@@ -63,15 +63,15 @@ func ofLogins(hold try) try {
 		case !s.Logins:
 			kit.Must(kit.DoesNotApply("the adapter does not declare the capability login"))
 		case s.Keys == nil:
-			kit.Must(kit.CannotJudge("logins are tried only with adapters for OpenID providers: write ${issuer} and ${clientId} in the settings"))
+			kit.Must(kit.CannotJudge("logins are tried only with adapters for OpenID providers: put ${issuer} and ${clientId} in the settings"))
 		case s.Limits.NoClient:
-			kit.Must(kit.CannotJudge("write ${clientId} in the settings where they name the client; logins return to %s", RedirectURI))
+			kit.Must(kit.CannotJudge("put ${clientId} in place of the client id in the settings; logins return to %s", RedirectURI))
 		}
 		hold(ctx, s)
 	}
 }
 
-// setups returns the wanted setups that the settings allow.
+// setups returns those of the wanted setups that the settings allow.
 func (s Subject) setups(wanted ...Setup) (allowed []Setup) {
 	for _, setup := range wanted {
 		if s.lacks(setup) == nil {
@@ -114,11 +114,11 @@ func undeclared(ctx context.Context, s Subject) {
 			kit.Reject("login: true", "the capability login, and LoginService", sHasLogin, "Describe")
 		case d.Login:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err != nil {
-				kit.Reject(said(auth.Identity{}, err), "the address of a login: Describe says that there is one", sHasLogin, "AuthorizeUrl "+address)
+				kit.Reject(said(auth.Identity{}, err), "the URL of a login page, because Describe reports a login", sHasLogin, "AuthorizeUrl "+address)
 			}
 		case hasLogin:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err == nil {
-				kit.Reject(address, "an error: Describe says that there is no login", sHasLogin, "AuthorizeUrl")
+				kit.Reject(address, "an error, because Describe reports no login", sHasLogin, "AuthorizeUrl")
 			}
 		}
 		if revoker, ok := st.adapter.(auth.Revoker); ok && !s.Revokes {

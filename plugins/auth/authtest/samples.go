@@ -116,7 +116,7 @@ func ParseSamples(raw []byte) (*Samples, error) {
 	}
 	for i, bad := range text.Bad {
 		if !slices.Contains(clauses(), bad.Clause) {
-			return nil, fmt.Errorf("bad[%d].clause of the samples is %q; it must be one of %q", i, bad.Clause, clauses())
+			return nil, fmt.Errorf("bad[%d].clause in the samples is %q; it must be one of %q", i, bad.Clause, clauses())
 		}
 	}
 	if len(text.Issue) > 0 {
@@ -124,7 +124,7 @@ func ParseSamples(raw []byte) (*Samples, error) {
 	}
 	if c := text.Revocation; c != nil {
 		if c.Token == "" || c.Kept == "" || len(c.Begin) == 0 || len(c.Revoke) == 0 {
-			return nil, errors.New("revocation of the samples needs token, kept, begin and revoke")
+			return nil, errors.New("revocation in the samples needs token, kept, begin and revoke")
 		}
 		s.Revoking = &Revoking{Token: c.Token, Kept: c.Kept, Begin: command(c.Begin), Revoke: command(c.Revoke)}
 	}
@@ -192,7 +192,7 @@ func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 func (s *Samples) issue(ctx context.Context, wishes []Wish) []string {
 	tokens, err := s.Issue(ctx, wishes)
 	if err != nil {
-		kit.Must(kit.CannotJudge("the command issue of the samples failed: %v", err))
+		kit.Must(kit.CannotJudge("the issue command in the samples failed: %v", err))
 	}
 	for i, token := range tokens {
 		if token != "" {

@@ -166,7 +166,7 @@ func TestStaticKeepsTheContract(t *testing.T) {
 	}
 }
 
-func TestATokenCarriesWhatItsEntrySays(t *testing.T) {
+func TestATokenHasWhatItsEntrySpecifies(t *testing.T) {
 	adapter, _ := configured(t, "tokens:\n"+entry(good, "    email: a@example.com\n    name: Alice\n    orgRole: owner\n    organization: org_1\n    scopes: [a, b]\n"))
 	id, err := adapter.Verify(t.Context(), auth.VerifyRequest{Token: good, Audiences: []string{"anything"}})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestAFileThatIsOverwrittenWithTheSameLengthIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestAFileThatDidNotChangeIsReadOnce(t *testing.T) {
+func TestAFileThatHasNotChangedIsReadOnce(t *testing.T) {
 	var log testkit.Log
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, path, "tokens:\n"+entry(good, ""))
@@ -229,7 +229,7 @@ func TestAFileThatDidNotChangeIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
+func TestAnInvalidFileLeavesTheLastValidTokensForAMinute(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"not YAML":          func(t *testing.T, path string) { write(t, path, "tokens: [") },
 		"an entry is wrong": func(t *testing.T, path string) { write(t, path, "tokens: [{}]") },
@@ -244,7 +244,7 @@ func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
 				adapter, path := configured(t, "tokens:\n"+entry(good, ""))
 				spoil(t, path)
 				if err := verify(t, adapter, good); err != nil {
-					t.Errorf("at once: %v", err)
+					t.Errorf("immediately: %v", err)
 				}
 				pass(61 * time.Second)
 				if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnavailable) {

@@ -190,7 +190,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 		return nil, fmt.Errorf("%w: the folder no longer has the file %s", plugins.ErrNotFound, pkg.Artifact)
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a file of the folder", plugins.ErrInvalid, pkg.Artifact)
+		return nil, fmt.Errorf("%w: %s is not a file in the folder", plugins.ErrInvalid, pkg.Artifact)
 	}
 	if err := r.offers(ctx, root, pkg.Artifact); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func TestPackagesBecomeWhatAServerCanInstall(t *testing.T) {
 	}
 }
 
-func TestAnInstallThatIsImpossibleSaysWhy(t *testing.T) {
+func TestTheErrorSaysWhyAnEntryCannotBeInstalled(t *testing.T) {
 	for name, c := range map[string]struct {
 		fields object
 		want   string

@@ -65,7 +65,7 @@ func ParseBundles(raw []byte) (Catalogue, error) {
 	var c Catalogue
 	for i, known := range all {
 		if known.Name == "" || len(known.Versions) == 0 {
-			return Catalogue{}, fmt.Errorf("[%d] of the known bundles needs name and versions", i)
+			return Catalogue{}, fmt.Errorf("known bundle [%d] needs name and versions", i)
 		}
 		b := Bundle{Name: known.Name, Latest: known.Versions[len(known.Versions)-1]}
 		for _, version := range known.Versions {
@@ -106,7 +106,7 @@ func (v Version) file(os, arch string) (File, bool) {
 	return v.Files[i], true
 }
 
-// answers holds the results that the contract allows for Resolve.
+// answers are the results that the contract allows for Resolve.
 type answers struct {
 	versions []string // any of these; nil for none
 	notFound bool

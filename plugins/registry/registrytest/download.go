@@ -73,7 +73,7 @@ func (s Subject) fetch(ctx context.Context, p registry.Package) (sum string, siz
 		return "", size, err
 	}
 	if from, ok := body.(pieces); ok && from.LargestPiece() > 1<<20 {
-		return "", size, failure("Fetch of "+p.Name+" "+p.Version, fmt.Sprintf("a message with %d bytes", from.LargestPiece()), "at most 1 MiB in a message", megabyte)
+		return "", size, failure("Fetch of "+p.Name+" "+p.Version, fmt.Sprintf("a message of %d bytes", from.LargestPiece()), "at most 1 MiB in a message", megabyte)
 	}
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
@@ -135,10 +135,10 @@ func (s Subject) refuses(c *canary, p registry.Package) func(context.Context) er
 		_, size, err := s.fetch(ctx, p)
 		call := fmt.Sprintf("Fetch of the artifact %.200q", p.Artifact)
 		if err == nil {
-			return failure(call, fmt.Sprintf("OK after %d bytes", size), "an error: Resolve never returned it", neverGave)
+			return failure(call, fmt.Sprintf("OK after %d bytes", size), "an error, because Resolve never returned it", neverGave)
 		}
 		if c.asked.Load() > 0 {
-			return failure(call, "it asked "+c.URL, "no request", neverGave)
+			return failure(call, "it sent a request to "+c.URL, "no request", neverGave)
 		}
 		return nil
 	}

@@ -83,7 +83,7 @@ func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q questi
 		kit.Must(kit.After(kit.Citing(why, notPackage, lastByte), what))
 	}
 	if took > impatience+t.Limit(late) {
-		failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
+		failed(fmt.Sprintf("after %s", took), fmt.Sprintf("a response soon after its deadline of %s", impatience), concurrently)
 	}
 	late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil
 	switch {
@@ -112,7 +112,7 @@ func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...
 		}
 		_, wrong := errors.AsType[*kit.Failure](err)
 		if !wrong && time.Now().After(until) {
-			err, wrong = failure(qs[0].call, message(err), "the answer, as before", reallyAsked), true
+			err, wrong = failure(qs[0].call, message(err), "the same result as before", reallyAsked), true
 		}
 		if wrong {
 			kit.Must(kit.After(err, "after "+what+", with the backend as before:"))
@@ -138,14 +138,14 @@ func troubles() (all []trouble) {
 		if slices.Contains([]int{400, 404, 410}, status) {
 			allowed = refused
 		}
-		all = append(all, trouble{fmt.Sprintf("the backend answers %d with a page of HTML", status), instead(status, "text/html", "<html><body>Error</body></html>"), allowed},
-			trouble{fmt.Sprintf("the backend answers %d with an object of JSON", status), instead(status, "application/json", `{"error": "error"}`), allowed})
+		all = append(all, trouble{fmt.Sprintf("the backend responds with %d and an HTML page", status), instead(status, "text/html", "<html><body>Error</body></html>"), allowed},
+			trouble{fmt.Sprintf("the backend responds with %d and a JSON object", status), instead(status, "application/json", `{"error": "error"}`), allowed})
 	}
 	for _, status := range []int{http.StatusNoContent, http.StatusFound, http.StatusNotModified, 520} {
-		all = append(all, trouble{fmt.Sprintf("the backend answers %d", status), instead(status, "text/html", ""), unavailable})
+		all = append(all, trouble{fmt.Sprintf("the backend responds with %d", status), instead(status, "text/html", ""), unavailable})
 	}
 	for _, body := range []string{"<html><body>Log in</body></html>", "", `{"name": "`} {
-		all = append(all, trouble{fmt.Sprintf("the backend answers 200 with %q", body), instead(http.StatusOK, "application/json", body), page})
+		all = append(all, trouble{fmt.Sprintf("the backend responds with 200 and %q", body), instead(http.StatusOK, "application/json", body), page})
 	}
 	return all
 }
@@ -155,7 +155,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Backend == nil && s.Fixed:
 		kit.Must(kit.DoesNotApply("the registry has no backend (--backend none)"))
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("the kit was not given a way to make the backend unreachable: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to make the backend unreachable: give --backend HOST:PORT and put ${backend} in the settings, or --backend none if there is none"))
 	}
 	r := t.Rand(0)
 	all := s.questions(ctx, r, s.catalogue(ctx, r, 40))
@@ -184,7 +184,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 			}
 		}
 	}
-	t.Cover("a backend that is unreachable, and %d requests to it that were answered with an error, broken off or answered with other bytes", made)
+	t.Cover("a backend that is unreachable, and %d requests to it that got an error, a partial response or different bytes", made)
 }
 
 // without makes a call while the backend is unreachable. A file may be kept forever, other responses for a minute.
@@ -199,7 +199,7 @@ func (s Subject) without(ctx context.Context, t *kit.Trial, q question, file boo
 		}
 		kit.Must(kit.Pause(ctx, s.age()+time.Second))
 		if right := s.during(ctx, t, what, q, unavailable); right {
-			kit.Reject("the earlier answer", "UNAVAILABLE", minuteOld, what+" for "+s.age().String(), q.call)
+			kit.Reject("the earlier result", "UNAVAILABLE", minuteOld, what+" for "+s.age().String(), q.call)
 		}
 	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
@@ -235,11 +235,11 @@ func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, another
 		slices.Sort(cuts)
 		for _, cut := range slices.Compact(cuts) {
 			if cut >= 0 && cut < a.all {
-				try(fmt.Sprintf("the answer of the backend breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed)
+				try(fmt.Sprintf("the backend's response breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed)
 			}
 		}
 	}
-	try("files come with other bytes", fault{cut: -1, spoil: true}, spoiled)
+	try("files arrive with different bytes", fault{cut: -1, spoil: true}, spoiled)
 	return made
 }
 
@@ -258,10 +258,10 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) {
 		t.Cover("calls whose deadline has passed")
 		return
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("the kit was not given a way to keep the backend from responding: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to keep the backend from responding: give --backend HOST:PORT and put ${backend} in the settings, or --backend none if there is none"))
 	}
 	if err := s.Backend.Stall(ctx); errors.Is(err, errors.ErrUnsupported) {
-		t.Cover("calls whose deadline has passed; a folder always answers")
+		t.Cover("calls whose deadline has passed; a folder always responds")
 		return
 	}
 	qs := slices.Concat(all[2], all[1], all[0])
@@ -291,7 +291,7 @@ func (s Subject) stalled(ctx context.Context, t *kit.Trial, qs []question) {
 	n := t.Count(100)
 	err := kit.Catch(func() {
 		kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
-			s.during(ctx, t, "the backend does not answer", qs[i%len(qs)], failed)
+			s.during(ctx, t, "the backend does not respond", qs[i%len(qs)], failed)
 		})
 	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
@@ -318,7 +318,7 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, qs []question) {
 				if _, wrong := errors.AsType[*kit.Failure](err); wrong {
 					errs[i] = err
 				} else if err != nil && limit != short {
-					errs[i] = failure(q.call, message(err), "the answer: the backend was only slow, and this call had time", concurrently)
+					errs[i] = failure(q.call, message(err), "the result, because the backend was only slow and this call had enough time", concurrently)
 				}
 			})
 		}
@@ -359,13 +359,13 @@ func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Cata
 			return // the file was cached
 		}
 	case <-time.After(t.Limit(late)):
-		kit.Must(failure(call, strings.TrimSpace("no answer for "+t.Limit(late).String()), "an end", stops))
+		kit.Must(failure(call, strings.TrimSpace("no result for "+t.Limit(late).String()), "an end", stops))
 	}
 	kit.Must(kit.Pause(ctx, time.Second))
 	given := meter.Sent()
 	kit.Must(kit.Pause(ctx, time.Second))
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {
-		kit.Must(failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "no further reads", stops))
+		kit.Must(failure(call, fmt.Sprintf("it read another %d bytes in a second, from a backend that sends %d", more, kit.SlowPace), "no further reads", stops))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// exact matches a version that names one thing and not a range.
+	// exact matches a version that is not a range.
 	exact      = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+_!~-]*$`)
 	identifier = regexp.MustCompile(`^(@[^@/\s=<>~!]+/)?[^@/\s=<>~!]+$`)
 	ranges     = regexp.MustCompile(`(?i)^v?([0-9]+\.)*[x*](\.[x*])*$|^(latest|next|stable|newest)$`)
@@ -28,7 +28,7 @@ func unformed(p registry.Package) string {
 	names := map[string]bool{}
 	for _, v := range p.Variables {
 		if v.Name == "" || names[v.Name] || v.Default != "" && len(v.Choices) > 0 && !slices.Contains(v.Choices, v.Default) {
-			return "variables with names of their own, and defaults that are among their choices"
+			return "variables with distinct names, and defaults that are among their choices"
 		}
 		names[v.Name] = true
 	}
@@ -83,12 +83,12 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 		}
 		return failure(call, "the error "+err.Error(), want.demand, sentence)
 	}
-	said := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
+	answered := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
 	f, known := want.file[pkg.Version]
 	b, _ := c.find(ref.Name)
 	switch {
 	case pkg.Name != ref.Name:
-		return failure(call, said, "a package of the name that was asked for", byteForByte)
+		return failure(call, answered, "a package with the requested name", byteForByte)
 	case unformed(pkg) != "":
 		return failure(call, fmt.Sprintf("%+v", pkg), unformed(pkg), wellFormed)
 	case c.Whole && !b.described(pkg.Title, pkg.Description):
@@ -96,11 +96,11 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 	case want.other && pkg.Version == ref.Version || want.other && ref.Version == "":
 		return c.apart(call, pkg)
 	case !slices.Contains(want.versions, pkg.Version):
-		return failure(call, said, want.demand, sentence)
+		return failure(call, answered, want.demand, sentence)
 	case known && f.SHA256 != pkg.SHA256 && f.SHA256 != "":
-		return failure(call, said, "the sha256 "+f.SHA256, map[bool]string{true: stated, false: sameBytes}[c.Whole])
+		return failure(call, answered, "the sha256 "+f.SHA256, map[bool]string{true: stated, false: sameBytes}[c.Whole])
 	case known && f.Size != pkg.Size && f.Size > 0 && pkg.Size > 0:
-		return failure(call, said, fmt.Sprintf("a size of %d bytes, or none", f.Size), sameBytes)
+		return failure(call, answered, fmt.Sprintf("a size of %d bytes, or none", f.Size), sameBytes)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 		}
 	}
 	atOnce(ctx, calls)
-	t.Cover("%d questions about names, versions and platforms that are right or almost right, of %d bundles", len(calls), len(c.Bundles))
+	t.Cover("%d queries for names, versions and platforms that are correct or almost correct, about %d bundles", len(calls), len(c.Bundles))
 	s.needs(t, c)
 }
 

@@ -74,7 +74,7 @@ func (e *answeredError) Unwrap() error { return e.error }
 // answered turns an error that the registry must not return into a failure.
 func answered(err error) error {
 	if a, ok := errors.AsType[*answeredError](err); ok {
-		return failure(a.call, "the error "+a.Error(), "an answer", listsAll)
+		return failure(a.call, "the error "+a.Error(), "a result", listsAll)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) er
 	for _, b := range c.Bundles {
 		if must, _ := b.fits(q.Text); must && !seen[b.Name] && (c.Whole || q.Text != "") {
 			if changes--; changes < 0 {
-				return failure(call, fmt.Sprintf("%d bundles without %s", len(got), b.Name), "this one, too", map[bool]string{true: listsAll, false: ownName}[q.Text == ""])
+				return failure(call, fmt.Sprintf("%d bundles without %s", len(got), b.Name), "this one as well", map[bool]string{true: listsAll, false: ownName}[q.Text == ""])
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (s Subject) steady(c Catalogue) func(context.Context) error {
 			}
 			for name, n := range names {
 				if n != 0 && len(large) < most {
-					return failure(fmt.Sprintf("Search of %q in pages of %d, and of %d", text, registry.MaxLimit, limit), name+" in one of them only, or twice", "the same bundles", onePage)
+					return failure(fmt.Sprintf("Search of %q in pages of %d, and of %d", text, registry.MaxLimit, limit), name+" in only one of them, or twice", "the same bundles", onePage)
 				}
 			}
 		}

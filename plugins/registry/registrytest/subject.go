@@ -19,8 +19,8 @@ import (
 type Subject struct {
 	Registry registry.Registry
 
-	// Publish makes the backend of Registry hold a generated catalogue and nothing else. Without it the kit examines
-	// what the registry holds and compares it with Known.
+	// Publish makes the backend of Registry offer a generated catalogue and nothing else. Without it, the kit examines
+	// what the registry offers and compares it with Known.
 	Publish   func(context.Context, Catalogue) error
 	Name      func(scope, last string) string // returns the name of a generated bundle; nil for @scope/last
 	Platforms Platforms                       // of generated bundles; "" means Systems
@@ -146,7 +146,7 @@ func (s Subject) shows(ctx context.Context, c Catalogue) error {
 		delete(versions, b.Name)
 	}
 	for name := range versions {
-		return failure("Search, a minute after "+name+" was withdrawn", "it is listed", "that it is not listed", minuteOld)
+		return failure("Search, a minute after "+name+" was withdrawn", "it is listed", "it is not listed", minuteOld)
 	}
 	return nil
 }
@@ -196,14 +196,14 @@ func (b Bundle) fitsHere() bool {
 // known.
 func (s Subject) needs(t *kit.Trial, c Catalogue) {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
-		kit.Must(kit.CannotJudge("what the registry shows is consistent, but the kit cannot know whether it is right: write ${catalogue} in the settings, " +
-			"or give --bundles with what it holds, including a bundle with several versions and, if there are bundle files, one with notFor"))
+		kit.Must(kit.CannotJudge("what the registry shows is consistent, but the kit cannot know whether it is correct: put ${catalogue} in the settings, " +
+			"or give --bundles with what it contains, including a bundle with several versions and, if there are bundle files, one with notFor"))
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.Versions) > 1 }) {
-		t.Cover("no bundle is known to have several versions, so their order was not tried")
+		t.Cover("no bundle is known to have several versions, so their order was not tested")
 	}
 	if s.Publish == nil && c.mcpb && !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.notFor) > 0 }) {
-		t.Cover("every known bundle is for all platforms, so unsupported platforms were not tried")
+		t.Cover("every known bundle is for all platforms, so unsupported platforms were not tested")
 	}
 }
 

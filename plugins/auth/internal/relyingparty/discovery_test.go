@@ -62,7 +62,7 @@ func TestTheFirstDocumentThatNamesTheIssuerIsUsed(t *testing.T) {
 	}
 }
 
-func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) {
+func TestAProviderThatDoesNotRespondIsAskedForOneDocumentAndLogged(t *testing.T) {
 	p, log := newProvider(t), &testkit.Log{}
 	p.setDown(true)
 	party := p.party(func(o *Options) { o.Issuer, o.Log = issuer+"/realm", log.Logger(hclog.Warn, false) })
@@ -70,10 +70,10 @@ func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) 
 		t.Errorf("got %v, want unavailable", err)
 	}
 	if len(p.asked) != 1 {
-		t.Errorf("the provider received %v, want one", p.asked)
+		t.Errorf("the provider received %v, want one request", p.asked)
 	}
 	if !log.Contains("did not return its metadata; there is no earlier copy") || !log.Contains("connection refused") {
-		t.Errorf("the log says %q", log)
+		t.Errorf("got the log %q", log)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestTheMetadataIsPassedOnAsTheProviderWroteIt(t *testing.T) {
 	}
 	p.pages["/.well-known/openid-configuration"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
 	if _, err := p.party().Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "openid-configuration is not a metadata document") {
-		t.Errorf("a page in its place: got %v", err)
+		t.Errorf("a web page instead of the metadata: got %v", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestMetadataOutlivesItsProviderByAWeek(t *testing.T) {
 		synctest.Wait()
 		pass(renewEvery)
 		if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("then: got %v, want unavailable", err)
+			t.Errorf("after that: got %v, want unavailable", err)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestNoRedirectOrNameLeadsToAForbiddenAddress(t *testing.T) {
 	}
 }
 
-func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
+func TestPrivateNetworksAreReachedOnlyIfAllowed(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		client := NewClient(Reach{Private: private})
 		for _, host := range []string{"10.255.255.1", "172.16.255.1", "192.168.255.1", "[fd00::1]"} {
@@ -263,20 +263,20 @@ func TestRedirectsStayOnTheSameHost(t *testing.T) {
 	}
 }
 
-func TestAQuestionTakesAtMostTenSeconds(t *testing.T) {
+func TestARequestTakesAtMostTenSeconds(t *testing.T) {
 	if got := NewClient(Reach{}).Timeout; got != 10*time.Second {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponsesAreBounded(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/small", func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Accept"); got != "application/json" {
 			t.Errorf("asked for %q", got)
 		}
 		if got := r.Header.Values("Authorization"); len(got) > 0 {
-			t.Errorf("without a bearer the client shows %q", got)
+			t.Errorf("without a bearer token, the client sends %q", got)
 		}
 		_, _ = w.Write([]byte("small"))
 	})
@@ -302,6 +302,6 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	}
 	if body, err := Fetch(t.Context(), client, server.URL+"/mine", "the-token", 100); err != nil || string(body) != "Bearer the-token" {
-		t.Errorf("the client shows %q (%v)", body, err)
+		t.Errorf("the client sends %q (%v)", body, err)
 	}
 }

@@ -30,7 +30,7 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-func TestATokenIsGoodWhileTheProviderSaysThatItIsActive(t *testing.T) {
+func TestATokenIsValidWhileTheProviderReportsItAsActive(t *testing.T) {
 	for name, c := range map[string]struct {
 		metadata map[string]any
 		answer   http.HandlerFunc
@@ -82,7 +82,7 @@ func TestTheProviderIsAskedInItsPreferredWayAndOnlyAboutValidTokens(t *testing.T
 					secret = "a b+c"
 				}
 				if got := r.Header.Get("Accept"); got != "application/json" {
-					t.Errorf("it is asked for %q", got)
+					t.Errorf("the request is for %q", got)
 				}
 				if r.Method != http.MethodPost || header != c.header || id != "us" || secret != "a b+c" || r.FormValue("token") != good || r.FormValue("token_type_hint") != "access_token" {
 					t.Errorf("%s with %v, %v: the client is %q, %q", r.Method, r.Header, r.Form, id, secret)

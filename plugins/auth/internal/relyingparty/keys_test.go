@@ -54,7 +54,7 @@ func TestAThousandRandomKeyIDsAMinuteCostSixFetches(t *testing.T) {
 			}
 		}
 		if fetched := p.count("/jwks"); fetched > 6 || fetched < 4 {
-			t.Errorf("keys were fetched %d times, want 6 at most, and new ones found", fetched)
+			t.Errorf("keys were fetched %d times, want at most 6, and new keys to be found", fetched)
 		}
 		if fetched := p.count("/.well-known/openid-configuration"); fetched != 1 {
 			t.Errorf("the document was fetched %d times, want once", fetched)
@@ -121,7 +121,7 @@ func TestKeysOutliveTheirProviderByADay(t *testing.T) {
 		p.setDown(false)
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
-			t.Errorf("with the provider back: %v", err)
+			t.Errorf("once the provider has recovered: %v", err)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestAWithdrawnKeyIsRefusedAtOnceAfterFiveMinutes(t *testing.T) {
 			t.Errorf("got %v, want a refusal", err)
 		}
 		if err := check(t, party, p.token("second")); err != nil {
-			t.Errorf("the key in its place: %v", err)
+			t.Errorf("the key that replaced it: %v", err)
 		}
 	})
 }
@@ -201,12 +201,12 @@ func TestAColdStartPollsSparinglyAndRecovers(t *testing.T) {
 			pass(time.Second)
 		}
 		if asked := p.count("/.well-known/oauth-authorization-server"); asked > 6 {
-			t.Errorf("a provider that is down was asked %d times in a minute", asked)
+			t.Errorf("a provider that is down got %d requests in a minute", asked)
 		}
 		p.setDown(false)
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
-			t.Errorf("with the provider back: %v", err)
+			t.Errorf("once the provider has recovered: %v", err)
 		}
 	})
 }
@@ -227,7 +227,7 @@ func TestACallerWaitsForASilentProviderAsLongAsItsContext(t *testing.T) {
 	})
 }
 
-func TestKeysAreFetchedAsSoonAsTheMetadataMayBe(t *testing.T) {
+func TestKeysAreFetchedAsSoonAsTheMetadataMayBeFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		p.setDown(true)
@@ -247,7 +247,7 @@ func TestKeysAreFetchedAsSoonAsTheMetadataMayBe(t *testing.T) {
 	})
 }
 
-func TestATokenWithoutKeyIDNeedsASetOfOneKey(t *testing.T) {
+func TestATokenWithoutAKeyIDNeedsASetOfOneKey(t *testing.T) {
 	p := newProvider(t)
 	p.keys[""] = p.keys["first"]
 	if err := check(t, p.party(), p.token("")); err != nil {

@@ -41,7 +41,7 @@ func TestKeysOfOtherAlgorithmsAreUsedIfConfigured(t *testing.T) {
 	} {
 		set, err := parseKeys([]byte(`{"keys":[`+c.keys+`]}`), []string{c.algorithm})
 		if (err == nil) != (c.used > 0) || len(set["k"]) != c.used {
-			t.Errorf("%s: %d are used (%v), want %d", name, len(set["k"]), err, c.used)
+			t.Errorf("%s: %d keys are used (%v), want %d", name, len(set["k"]), err, c.used)
 			continue
 		}
 		for _, key := range set["k"] {

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// tokenEndpoint is a provider with a token endpoint, which answers every request with status and answer.
+// tokenEndpoint is a provider with a token endpoint, which responds to every request with status and answer.
 type tokenEndpoint struct {
 	*provider
 	status int
@@ -140,7 +140,7 @@ func TestTheTokensOfALoginAreChecked(t *testing.T) {
 	}
 }
 
-func TestAnAccessTokenFillsInWhatTheIDTokenLeavesOut(t *testing.T) {
+func TestAnAccessTokenSuppliesWhatTheIDTokenLacks(t *testing.T) {
 	member := func(o *Options) { o.Organization, o.RoleClaim = "org_1", "role" }
 	for name, c := range map[string]struct {
 		more map[string]any
@@ -216,7 +216,7 @@ func TestAProviderWithoutAnEndpointForLoginsIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestTheUserInfoEndpointFillsInWhatTheTokensLack(t *testing.T) {
+func TestTheUserInfoEndpointSuppliesWhatTheTokensLack(t *testing.T) {
 	for name, c := range map[string]struct {
 		token map[string]any
 		info  any

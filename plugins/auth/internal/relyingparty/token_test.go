@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestAGoodTokenInADifferentEncodingIsRefused(t *testing.T) {
+func TestAValidTokenInADifferentEncodingIsRefused(t *testing.T) {
 	p := newProvider(t)
 	party := p.party()
 	good := p.token("first")
@@ -58,7 +58,7 @@ func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 		t.Errorf("the provider received %v", p.asked)
 	}
 	if err := check(t, party, good); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("a good token: got %v, want unavailable", err)
+		t.Errorf("a valid token: got %v, want unavailable", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 			}
 			var kept map[string]any
 			if err := json.Unmarshal(got.Claims, &kept); err != nil || kept["sub"] != "alice" || len(kept) != 4+len(c.claims) {
-				t.Errorf("kept the claims %s (%v)", got.Claims, err)
+				t.Errorf("the identity has the claims %s (%v)", got.Claims, err)
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-func TestATokenOfAnotherOrganizationIsRefused(t *testing.T) {
+func TestATokenFromAnotherOrganizationIsRefused(t *testing.T) {
 	p := newProvider(t)
 	party := p.party(func(o *Options) { o.Organization = "org_1" })
 	for name, claims := range map[string]map[string]any{

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxAnswer    = 8 << 20 // bytes per JSON response; a page of 100 entries is about 2 MiB
+	maxResponse  = 8 << 20 // bytes per JSON response; a page of 100 entries is about 2 MiB
 	maxRedirects = 5
 )
 
@@ -128,12 +128,12 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	switch {
 	case err != nil:
 		return unavailable(resp.Request.URL, "did not finish its response: %v", err)
-	case len(body) > maxAnswer:
-		return unavailable(resp.Request.URL, "returned more than %d bytes", maxAnswer)
+	case len(body) > maxResponse:
+		return unavailable(resp.Request.URL, "returned more than %d bytes", maxResponse)
 	case resp.StatusCode != http.StatusOK:
 		return refusal(resp, body)
 	}
