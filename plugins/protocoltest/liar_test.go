@@ -158,7 +158,7 @@ func (l *liar) unhealthy() {
 
 // refuse exits a process that was started as another kind, or by hand.
 func (l *liar) refuse(wanted string) {
-	said, code := io.Writer(os.Stderr), 1
+	out, code := io.Writer(os.Stderr), 1
 	switch l.lie {
 	case "serves without the cookie":
 		if wanted == "" {
@@ -169,13 +169,13 @@ func (l *liar) refuse(wanted string) {
 			return
 		}
 	case "prints what it is to standard output":
-		said = os.Stdout
+		out = os.Stdout
 	case "does not say what it is":
-		said = io.Discard
+		out = io.Discard
 	case "exits with status 0":
 		code = 0
 	}
-	_, _ = fmt.Fprintln(said, "this is a session store plugin")
+	_, _ = fmt.Fprintln(out, "this is a session store plugin")
 	os.Exit(code)
 }
 

@@ -25,7 +25,7 @@ func endings(ctx context.Context, t *kit.Trial, s Subject) {
 	parts := w.torn(r, one)
 	for i := range t.Count(10) {
 		w.write(one, one.next(1+r.IntN(30), 1))
-		w.again(i%3 != 2)
+		w.restart(i%3 != 2)
 		w.check(one, durable)
 		w.interrupted(one, time.Duration(r.IntN(20_000))*time.Microsecond)
 	}
@@ -56,7 +56,7 @@ func (w *world) interrupted(s *stream, moment time.Duration) {
 	if <-answered == nil {
 		s.keep(batch)
 	}
-	w.again(false)
+	w.restart(false)
 	w.check(s, durable)
 	w.insist(s, batch)
 	w.check(s, keptOnce)
@@ -115,7 +115,7 @@ func (w *world) torn(r *rand.Rand, s *stream) (n int) {
 	path, ok := grown(before, after)
 	if !ok { // not a log file, so any part of the batch may have been kept
 		s.keep(batch)
-		w.again(false)
+		w.restart(false)
 		return 0
 	}
 	was, whole := before[path], after[path]
@@ -128,18 +128,18 @@ func (w *world) torn(r *rand.Rand, s *stream) (n int) {
 		kit.Must(os.WriteFile(path, whole[:len(was)+max(0, part)], 0o600))
 		n, w.history = n+1, []string{fmt.Sprintf("Write to %.20q: %s; kill -9 when %d of its %d bytes are in %s", s.name, numbers(batch), part, added, filepath.Base(path))}
 		try := &stream{name: s.name, kept: slices.Clip(s.kept), perhaps: batch}
-		w.again(false)
+		w.restart(false)
 		w.check(try, durable)
 		w.insist(try, batch)
 		w.check(try, keptOnce)
 		w.write(try, try.next(1, 1))
-		w.again(true)
+		w.restart(true)
 		w.check(try, durable)
 	}
 	s.keep(batch)
 	w.halt()
 	kit.Must(os.WriteFile(path, whole, 0o600))
-	w.again(false)
+	w.restart(false)
 	return n
 }
 
@@ -162,7 +162,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) {
 	default:
 		kit.Must(kit.CannotJudge("the kit was not given a way to make writes fail: put ${data} in place of the sink's folder in the settings, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
 	}
-	w.again(true)
+	w.restart(true)
 	w.check(one, durable) // stopping may lose data that was only in memory
 }
 

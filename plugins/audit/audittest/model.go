@@ -137,8 +137,8 @@ func (w *world) fail(answered, demanded, sentence string) {
 	kit.Reject(answered, demanded, sentence, steps...)
 }
 
-// again stops the process and starts the next one.
-func (w *world) again(kill bool) {
+// restart stops the process and starts the next one.
+func (w *world) restart(kill bool) {
 	w.note("%s, and start the next process", map[bool]string{true: "kill -9", false: "stop the process"}[kill])
 	if kill {
 		w.p.Kill()

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// answers is the set of answers that the contract allows.
+// answers is a set of results of a call: those that the contract allows, or the one that was returned.
 type answers uint8
 
 const (
@@ -65,12 +65,12 @@ func (d *demand) mayRefuse(why string) {
 	}
 }
 
-// unsure replaces the allowed answers, for cases in which the adapter cannot know everything.
+// unsure replaces the allowed results, for cases in which the adapter cannot know everything.
 func (d *demand) unsure(allowed answers, why, sentence string) {
 	d.allowed, d.why, d.sentence = allowed, why, sentence
 }
 
-// answered classifies the result of a call. It returns 0 for an error that is not one of the three answers.
+// answered classifies the result of a call. It returns 0 for an error that is none of the three.
 func answered(ctx context.Context, err error) answers {
 	switch {
 	case err == nil:
@@ -88,19 +88,19 @@ func answered(ctx context.Context, err error) answers {
 // check compares the result of a call with the demand. It returns nil if the result is allowed.
 func (d *demand) check(ctx context.Context, id auth.Identity, err error) error {
 	if answered(ctx, err)&d.allowed == 0 {
-		return kit.NewFailure(said(id, err), fmt.Sprintf("%s: %s", d.allowed, d.why), d.sentence)
+		return kit.NewFailure(describeResult(id, err), fmt.Sprintf("%s: %s", d.allowed, d.why), d.sentence)
 	}
 	if err != nil || d.judge == nil {
 		return nil
 	}
 	if problem, sentence := d.judge(id); problem != "" {
-		return kit.NewFailure(said(id, err), problem, sentence)
+		return kit.NewFailure(describeResult(id, err), problem, sentence)
 	}
 	return nil
 }
 
-// said formats a result for a report.
-func said(id auth.Identity, err error) string {
+// describeResult formats a result for a report.
+func describeResult(id auth.Identity, err error) string {
 	if err != nil {
 		return clip(err.Error(), 200)
 	}

@@ -30,7 +30,7 @@ type Keys struct {
 	edwards, otherEd   ed25519.PrivateKey
 
 	mu   sync.Mutex
-	rows map[string][]row // chosen earlier: they are the same for every provider
+	rows map[string][]row // chosen earlier, because they are the same for every provider
 }
 
 // chosen returns the rows that choose returned on the first call with this name. The name must stand for the arguments

@@ -44,7 +44,7 @@ func (st *stage) browse(ctx context.Context, a attempt) string {
 	}
 	address, err := login.AuthorizeURL(ctx, a.request())
 	if err != nil {
-		fail(said(auth.Identity{}, err), "the URL of a login page", sHasLogin)
+		fail(describeResult(auth.Identity{}, err), "the URL of a login page", sHasLogin)
 	}
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(address, st.provider.Issuer()) {
@@ -120,8 +120,8 @@ func (st *stage) judgeLogin(d *demand, now state) {
 	}
 }
 
-// loginsHold tries histories of logins, each wrong in some way, and of concurrent logins.
-func loginsHold(ctx context.Context, s Subject) {
+// checkLogins tries histories of logins, each wrong in some way, and of concurrent logins.
+func checkLogins(ctx context.Context, s Subject) {
 	setups := []Setup{WithRoles, OneOrganization, AnyOrganization}
 	const each = 8
 	rows := s.idRows(ctx)
@@ -199,7 +199,7 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 		change  func(r *auth.ExchangeRequest)
 		want    *demand
 	}{
-		{"everything is usual", usual, nil, nil},
+		{"default values", usual, nil, nil},
 		{"with another nonce", usual, func(r *auth.ExchangeRequest) { r.Nonce = rand.Text() }, nil},
 		{"with another verifier", usual, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad},
 		{"with a code that was never issued", usual, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad},
@@ -218,7 +218,7 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 	for _, r := range rows {
 		steps = append(steps, func() {
 			name := r.change(p.idDraft(), table).name
-			login("with the id token: everything usual"+name, func(a *state) {
+			login("with the id token: default values"+name, func(a *state) {
 				a.forge = func(claims map[string]any) any {
 					d := p.draft()
 					d.claims = claims
@@ -241,7 +241,7 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	if at == userInfoPath { // which the adapter need not ask
 		want = demand{allowed: accept | cannotTell, sentence: sBadLogin}
 	}
-	failing := slices.DeleteFunc(outagesOf(at), func(f *fault) bool { return f.name == "answers 404" })
+	failing := slices.DeleteFunc(outagesOf(at), func(f *fault) bool { return f.name == "returns 404" })
 	f := failing[chance.IntN(len(failing))]
 	want.why = "the endpoint " + at + " " + f.name
 	a := newAttempt()

@@ -188,7 +188,7 @@ func (w *world) exchange(idToken, nonce string, from, to time.Time) demand {
 	if typ, _ := j.header["typ"].(string); strings.Contains(typ, "at+") {
 		d.mayRefuse("its type is that of an access token")
 	}
-	if said, _ := j.claims["nonce"].(string); nonce != "" && said != nonce {
+	if got, _ := j.claims["nonce"].(string); nonce != "" && got != nonce {
 		d.refuse(Form, "its nonce is not the login's")
 	}
 	if azp, set := j.claims["azp"]; set && azp != w.clientID {

@@ -28,9 +28,9 @@ type outage struct {
 	documents int // number of requests for documents caused by Metadata
 }
 
-// outagesHold tries histories of a provider that adds and removes keys and fails in every way. The histories are
+// checkOutages tries histories of a provider that adds and removes keys and fails in every way. The histories are
 // independent and mostly wait, so many of them run concurrently.
-func outagesHold(ctx context.Context, s Subject) {
+func checkOutages(ctx context.Context, s Subject) {
 	all := outages()
 	n := s.trial.Count(3 * len(all))
 	s.trial.Cover("%d histories of %d kinds of outages", n, len(all))

@@ -147,8 +147,8 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 	}
 }
 
-// proofsHold tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
-func proofsHold(ctx context.Context, s Subject) {
+// checkProofs tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
+func checkProofs(ctx context.Context, s Subject) {
 	switch {
 	case !s.Binds:
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability verify.request"))
@@ -192,7 +192,7 @@ func (st *stage) provesTable(ctx context.Context, h holder, other signer) {
 	st.trial.Cover("%d DPoP proofs with %d properties, signed with %s", len(rows), len(table), h.algorithm())
 	kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) {
 		d := rows[i].change(h.proofOf(token), table)
-		st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: everything usual"+d.name)
+		st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: default values"+d.name)
 	})
 }
 

@@ -34,8 +34,8 @@ type sessionsRun struct {
 	answer answers // to the last check
 }
 
-// renewalsHold tries histories of logins that are checked while the provider ends them, changes its keys and fails.
-func renewalsHold(ctx context.Context, s Subject) {
+// checkRenewals tries histories of logins that are checked while the provider ends them, changes its keys and fails.
+func checkRenewals(ctx context.Context, s Subject) {
 	if !s.Rechecks {
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability sessions"))
 	}
@@ -325,7 +325,7 @@ func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, chosen value)
 	defer p.set(func(a *state) { a.forge = nil })
 	defer r.drop(l)
 	from := time.Now()
-	r.check(ctx, l, "with the new id token: everything usual, "+chosen.name, func(d *demand) {
+	r.check(ctx, l, "with the new id token: default values, "+chosen.name, func(d *demand) {
 		text := p.idToken("")
 		if d.allowed != accept || text == "" {
 			d.unsure(accept|refuse|cannotTell, "the provider was not asked", sConfirms)

@@ -56,9 +56,9 @@ func (st *stage) watch(ctx context.Context) *watch {
 	return w
 }
 
-// revocationsHold opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
+// checkRevocations opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
 // revocation, several times.
-func revocationsHold(ctx context.Context, s Subject) {
+func checkRevocations(ctx context.Context, s Subject) {
 	if !s.Revokes {
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability revocations"))
 	}

@@ -31,7 +31,7 @@ type Samples struct {
 	issued sync.Map // the Wish, by token
 }
 
-// Sample is a good token with its expected identity, as the claims of a JWT. A missing claim is not compared.
+// Sample is a valid token with its expected identity, as the claims of a JWT. A missing claim is not compared.
 type Sample struct {
 	Token  string
 	Claims map[string]any
@@ -164,7 +164,7 @@ func run(ctx context.Context, words []string, input []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// issuing returns a function that asks a command for tokens. The command gets {"tokens": [wish, …]} on standard input
+// issuing returns a function that gets tokens from a command. The command gets {"tokens": [wish, …]} on standard input
 // and prints {"tokens": ["…", null]}.
 func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 	return func(ctx context.Context, wishes []Wish) ([]string, error) {
@@ -209,7 +209,7 @@ func (s *Samples) wish(token string) (Wish, bool) {
 	return wish, ok
 }
 
-// judge is the oracle: a token is good if it is one of the good samples, or was issued as a good token.
+// judge is the oracle: a token is valid if it is one of the valid samples, or was issued as a valid token.
 func (s *Samples) judge(w *world, req auth.VerifyRequest, from, to time.Time) demand {
 	var claims map[string]any
 	if s != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// stallsHold makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
+// checkStalls makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
 // return, and must not make the other calls fail. The result does not depend on the speed of the machine: the provider
 // continues only after the short calls have returned.
-func stallsHold(ctx context.Context, s Subject) {
+func checkStalls(ctx context.Context, s Subject) {
 	n := s.trial.Count(12)
 	s.trial.Cover("%d histories of calls with short and long deadlines", n)
 	kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) {
@@ -108,8 +108,8 @@ func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	}
 }
 
-// documentsHold checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other case.
-func documentsHold(ctx context.Context, s Subject) {
+// checkDocuments checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other case.
+func checkDocuments(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) {
 		o := &outage{stage: st}
 		s.trial.Cover("Describe and Metadata, twice")
@@ -176,7 +176,7 @@ func (o *outage) requestMetadata(ctx context.Context) {
 	o.documents += o.requests() - before
 	steps := append(o.steps, "Metadata")
 	fail := func(demanded, sentence string) {
-		kit.Reject(said(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), demanded, sentence, steps...)
+		kit.Reject(describeResult(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), demanded, sentence, steps...)
 	}
 	switch {
 	case o.provider == nil && (errors.Is(err, plugins.ErrNotFound) || err == nil && readObject(raw) != nil):
@@ -199,8 +199,8 @@ func (o *outage) requestMetadata(ctx context.Context) {
 	}
 }
 
-// introspectionHolds varies the provider's responses about tokens, including invalid ones.
-func introspectionHolds(ctx context.Context, s Subject) {
+// checkIntrospection varies the provider's responses about tokens, including invalid ones.
+func checkIntrospection(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{Introspecting}, func(st *stage) {
 		p := st.provider
 		failing := append([]*fault{nil}, outagesOf(introspectPath)...)

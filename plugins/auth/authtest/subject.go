@@ -172,7 +172,7 @@ func (st *stage) learn(ctx context.Context) error {
 	d, err := st.adapter.Describe(ctx)
 	if err != nil {
 		st.close()
-		return kit.NewFailure(said(auth.Identity{}, err), "a description", sDescribe)
+		return kit.NewFailure(describeResult(auth.Identity{}, err), "a description", sDescribe)
 	}
 	st.world.algorithms = d.Algorithms
 	if len(d.Algorithms) == 0 {

@@ -265,22 +265,22 @@ func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's 
 func TestErrorsForRefusedFilesNameThePlaceButNoToken(t *testing.T) {
 	const secret = "a-secret-that-nobody-may-see"
 	for name, c := range map[string]struct{ text, want string }{
-		"neither token nor digest": {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},
-		"both":                     {"tokens: [{token: " + secret + ", tokenSha256: x, subject: a}]", "tokens[0]: needs either"},
-		"a short token":            {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "at least 16 bytes"},
-		"no subject":               {"tokens: [{token: " + secret + "}]", "needs a subject"},
-		"no expiry":                {"tokens: [{token: " + secret + ", subject: a}]", "expires must be a time"},
-		"an expiry without zone":   {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},
-		"an unknown role":          {"tokens: [{token: " + secret + ", subject: a, orgRole: root, expires: 2099-01-01T00:00:00Z}]", "orgRole must be"},
-		"a digest too short":       {"tokens: [{tokenSha256: abcd, subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
-		"a digest too long":        {"tokens: [{tokenSha256: " + strings.Repeat("ab", 33) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
-		"more than 4 MiB":          {"tokens: []\n#" + strings.Repeat("x", 4<<20-11), "is larger than"},
-		"a digest not in hex":      {"tokens: [{tokenSha256: " + strings.Repeat("xy", 32) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
-		"an unknown name":          {"tokens: [{tokn: " + secret + "}]", "line 1"},
-		"a wrong type":             {"tokens: " + secret, "line 1"},
-		"twice the same":           {"tokens:\n" + entry(good, "") + entry(good, ""), "tokens[1]: is the same token as tokens[0]"},
-		"two problems":             {"tokens: [{}, {}]", "tokens[1]"},
-		"binary":                   {"\x00\x01", "neither YAML nor JSON"},
+		"neither token nor digest":      {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},
+		"both":                          {"tokens: [{token: " + secret + ", tokenSha256: x, subject: a}]", "tokens[0]: needs either"},
+		"a short token":                 {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "at least 16 bytes"},
+		"no subject":                    {"tokens: [{token: " + secret + "}]", "needs a subject"},
+		"no expiry":                     {"tokens: [{token: " + secret + ", subject: a}]", "expires must be a time"},
+		"an expiry without a time zone": {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},
+		"an unknown role":               {"tokens: [{token: " + secret + ", subject: a, orgRole: root, expires: 2099-01-01T00:00:00Z}]", "orgRole must be"},
+		"a digest too short":            {"tokens: [{tokenSha256: abcd, subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"a digest too long":             {"tokens: [{tokenSha256: " + strings.Repeat("ab", 33) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"more than 4 MiB":               {"tokens: []\n#" + strings.Repeat("x", 4<<20-11), "is larger than"},
+		"a digest not in hex":           {"tokens: [{tokenSha256: " + strings.Repeat("xy", 32) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"an unknown name":               {"tokens: [{tokn: " + secret + "}]", "line 1"},
+		"a wrong type":                  {"tokens: " + secret, "line 1"},
+		"twice the same":                {"tokens:\n" + entry(good, "") + entry(good, ""), "tokens[1]: is the same token as tokens[0]"},
+		"two problems":                  {"tokens: [{}, {}]", "tokens[1]"},
+		"binary":                        {"\x00\x01", "neither YAML nor JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tokens.yaml")

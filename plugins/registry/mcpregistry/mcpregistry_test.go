@@ -128,10 +128,10 @@ func TestAResponseToAnotherRequestIsIgnored(t *testing.T) {
 
 func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"a fault":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"another web server":   func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
-		"an API of its own":    func(w http.ResponseWriter, _ *http.Request) { write(w, object{"servers": "none"}) },
-		"a search that is not": func(w http.ResponseWriter, _ *http.Request) { notFound(w) },
+		"a fault":                 func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"another web server":      func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
+		"another API":             func(w http.ResponseWriter, _ *http.Request) { write(w, object{"servers": "none"}) },
+		"an API without a search": func(w http.ResponseWriter, _ *http.Request) { notFound(w) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(h)
@@ -170,9 +170,9 @@ func TestFetchRequestsTheAddressAgain(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	for name, c := range map[string]struct{ settings, want string }{
-		"http in the open": {`{"url": "http://registry.example.com"}`, "url: must be an https URL"},
-		"a typo":           {`{"urll": "https://registry.example.com"}`, `did you mean "url"`},
-		"no time at all":   {`{"timeout": "0s"}`, "timeout: must be a positive duration"},
+		"http on a public network": {`{"url": "http://registry.example.com"}`, "url: must be an https URL"},
+		"a typo":                   {`{"urll": "https://registry.example.com"}`, `did you mean "url"`},
+		"a timeout of zero":        {`{"timeout": "0s"}`, "timeout: must be a positive duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := mcpregistry.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)}); !errors.Is(err, plugins.ErrInvalid) {

@@ -148,7 +148,7 @@ func (c Catalogue) resolve(ref registry.Ref) answers {
 	}
 	switch {
 	case len(a.versions) > 0:
-		a.demand = "a package of the version " + strings.Join(a.versions, " or ")
+		a.demand = "a package with the version " + strings.Join(a.versions, " or ")
 	case refused || ref.Version == "" || slices.ContainsFunc(b.Versions, func(v Version) bool { return v.Version == ref.Version }):
 		a.notFound, a.demand = true, "NOT_FOUND: the bundle is not for this platform"
 	default:

@@ -188,7 +188,7 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) {
 	for _, kind := range []registry.Kind{registry.KindNPM, registry.KindPyPI, registry.KindRemote, ""} {
 		calls = append(calls, func(ctx context.Context) error {
 			_, _, err := s.fetch(ctx, registry.Package{Name: "x", Version: "1.0.0", Kind: kind, Identifier: "x", Artifact: "x.mcpb"})
-			return mustBe(fmt.Sprintf("Fetch of a package of the kind %q", kind), err, plugins.ErrInvalid, otherKind)
+			return mustBe(fmt.Sprintf("Fetch of a package of kind %q", kind), err, plugins.ErrInvalid, otherKind)
 		})
 	}
 	atOnce(ctx, calls)

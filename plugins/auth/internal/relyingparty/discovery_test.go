@@ -33,21 +33,21 @@ func TestTheFirstDocumentThatNamesTheIssuerIsUsed(t *testing.T) {
 		pages map[string]any
 		want  error
 	}{
-		"the first place":                     {map[string]any{path(places[0]): good}, nil},
-		"the second place":                    {map[string]any{path(places[1]): good}, nil},
-		"the third place":                     {map[string]any{path(places[2]): good}, nil},
-		"nowhere":                             {map[string]any{}, plugins.ErrUnavailable},
-		"another issuer first":                {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}, path(places[2]): good}, nil},
-		"a redirect to another host first":    {map[string]any{path(places[0]): to("https://www.example.com/"), path(places[2]): good}, nil},
-		"a redirect without end first":        {map[string]any{path(places[0]): to(places[0]), path(places[1]): good}, nil},
-		"another issuer only":                 {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
-		"the issuer with a slash":             {map[string]any{path(places[0]): map[string]any{"issuer": realm + "/", "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
-		"no keys in the first, but in a next": {map[string]any{path(places[0]): map[string]any{"issuer": realm}, path(places[1]): good}, nil},
-		"keys over http":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://id.example.com/jwks"}}, plugins.ErrUnavailable},
-		"keys on loopback":                    {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://127.0.0.1/jwks"}}, plugins.ErrUnavailable},
-		"keys on loopback over https":         {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "https://localhost/jwks"}}, plugins.ErrUnavailable},
-		"keys in a file":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "file:///etc/passwd"}}, plugins.ErrUnavailable},
-		"a token endpoint with a password":    {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks", "token_endpoint": "https://a:b@id.example.com"}}, plugins.ErrUnavailable},
+		"the first place":                       {map[string]any{path(places[0]): good}, nil},
+		"the second place":                      {map[string]any{path(places[1]): good}, nil},
+		"the third place":                       {map[string]any{path(places[2]): good}, nil},
+		"nowhere":                               {map[string]any{}, plugins.ErrUnavailable},
+		"another issuer first":                  {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}, path(places[2]): good}, nil},
+		"a redirect to another host first":      {map[string]any{path(places[0]): to("https://www.example.com/"), path(places[2]): good}, nil},
+		"an endless redirect first":             {map[string]any{path(places[0]): to(places[0]), path(places[1]): good}, nil},
+		"another issuer only":                   {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
+		"the issuer with a slash":               {map[string]any{path(places[0]): map[string]any{"issuer": realm + "/", "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
+		"no keys in the first, but in the next": {map[string]any{path(places[0]): map[string]any{"issuer": realm}, path(places[1]): good}, nil},
+		"keys over http":                        {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://id.example.com/jwks"}}, plugins.ErrUnavailable},
+		"keys on loopback":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://127.0.0.1/jwks"}}, plugins.ErrUnavailable},
+		"keys on loopback over https":           {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "https://localhost/jwks"}}, plugins.ErrUnavailable},
+		"keys in a file":                        {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "file:///etc/passwd"}}, plugins.ErrUnavailable},
+		"a token endpoint with a password":      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks", "token_endpoint": "https://a:b@id.example.com"}}, plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)

@@ -278,20 +278,20 @@ func TestOnlyRSAKeysForRS256SignaturesAreUsed(t *testing.T) {
 		key  string
 		used bool
 	}{
-		"plain":                            {with(``), true},
-		"for signatures":                   {with(`,"use":"sig"`), true},
-		"for RS256":                        {with(`,"alg":"RS256"`), true},
-		"to verify":                        {with(`,"key_ops":["verify"]`), true},
-		"for encryption":                   {with(`,"use":"enc"`), false},
-		"for PS256":                        {with(`,"alg":"PS256"`), false},
-		"for RSA-OAEP":                     {with(`,"alg":"RSA-OAEP"`), false},
-		"to wrap keys":                     {with(`,"key_ops":["wrapKey"]`), false},
-		"symmetric":                        {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
-		"elliptic":                         {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
-		"of 1024 bits":                     {inJSON(small, ``), false},
-		"something that jwx does not know": {`{"kty":"XYZ","kid":"k"}`, false},
-		"with an exponent of three":        {strings.Replace(with(``), `"e":"AQAB"`, `"e":"Aw"`, 1), true},
-		"with an exponent of one":          {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
+		"plain":                     {with(``), true},
+		"for signatures":            {with(`,"use":"sig"`), true},
+		"for RS256":                 {with(`,"alg":"RS256"`), true},
+		"to verify":                 {with(`,"key_ops":["verify"]`), true},
+		"for encryption":            {with(`,"use":"enc"`), false},
+		"for PS256":                 {with(`,"alg":"PS256"`), false},
+		"for RSA-OAEP":              {with(`,"alg":"RSA-OAEP"`), false},
+		"to wrap keys":              {with(`,"key_ops":["wrapKey"]`), false},
+		"symmetric":                 {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
+		"elliptic":                  {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
+		"of 1024 bits":              {inJSON(small, ``), false},
+		"of a type unknown to jwx":  {`{"kty":"XYZ","kid":"k"}`, false},
+		"with an exponent of three": {strings.Replace(with(``), `"e":"AQAB"`, `"e":"Aw"`, 1), true},
+		"with an exponent of one":   {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := parseKeys([]byte(`{"keys":[`+c.key+`]}`), []string{"RS256"})
