@@ -53,7 +53,7 @@ type process struct {
 	cmd     *exec.Cmd
 	dir     string
 	data    string          // the directory that Configure passes to the plugin
-	server  tls.Certificate // the certificate that the kit shows
+	server  tls.Certificate // the certificate that the kit presents
 	fields  []string        // from the handshake line
 	ended   chan error
 	mu      sync.Mutex

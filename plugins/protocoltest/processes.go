@@ -109,7 +109,7 @@ func (p *process) callOften(n int) {
 	defer func() { _ = conn.Close() }()
 	service, every := pluginv1.NewPluginServiceClient(conn), 2 // every second call is to the kind's own service
 	if p.Kind == plugins.KindRegistry {
-		every = 50 // its calls may reach a server that others use too
+		every = 50 // its calls may reach a server that others also use
 	}
 	kit.AtOnce(p.ctx, callers, callers, func(_ context.Context, i int) {
 		for j := range n / callers {

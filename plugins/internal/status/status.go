@@ -52,8 +52,8 @@ func ToStatus(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// FromStatus turns a gRPC status into an error for which errors.Is gives the same answers as for the
-// error of the implementation. A code that is not in the table does not become an error of package plugins.
+// FromStatus turns a gRPC status into an error for which errors.Is gives the same results as for the
+// implementation's error. A code that is not in the table does not become an error of package plugins.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil
@@ -73,7 +73,7 @@ func FromStatus(err error) error {
 // NewError returns an error with the given message for which errors.Is(err, target) is true.
 func NewError(message string, target error) error { return &remoteError{message: message, is: target} }
 
-// remoteError has the message of the plugin and the identity of the host's error.
+// remoteError has the plugin's message and the identity of the host's error.
 type remoteError struct {
 	message  string
 	is, also error

@@ -13,7 +13,7 @@ import (
 	rpcstatus "github.com/ropewalk/ropewalk/plugins/internal/status"
 )
 
-// meanings are the errors that errors.Is can be asked for on the server's side.
+// meanings are the errors that errors.Is recognizes on the server's side.
 var meanings = map[string]error{
 	"not found": plugins.ErrNotFound, "invalid": plugins.ErrInvalid, "unauthenticated": plugins.ErrUnauthenticated,
 	"unavailable": plugins.ErrUnavailable, "unimplemented": plugins.ErrUnimplemented,

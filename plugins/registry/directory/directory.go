@@ -94,7 +94,7 @@ func matching(all map[string][]*bundle, text string) []*bundle {
 }
 
 // Resolve implements registry.Registry. If several files have the same name and version, it picks the first, by file
-// name, that fits the platform.
+// name, that matches the platform.
 func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if err := registry.CheckRef(ref); err != nil {
 		return registry.Package{}, err

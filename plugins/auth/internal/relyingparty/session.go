@@ -26,7 +26,7 @@ type renewal struct {
 	Session string    `json:"session,omitempty"` // the sid of the id token
 	Refresh string    `json:"refresh,omitempty"`
 	Access  string    `json:"access,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // of the access token; zero if the provider did not say
+	Expires time.Time `json:"expires,omitzero"` // of the access token; zero if the provider did not report it
 }
 
 func (r renewal) secret() plugins.Secret {

@@ -147,7 +147,7 @@ func TestAPublicRegistryMayOnlyLinkToFilesOverHTTPS(t *testing.T) {
 		if body, err := c.Download(t.Context(), address); !errors.Is(err, plugins.ErrInvalid) {
 			t.Errorf("%s: got %v, %v, want invalid", address, body, err)
 		}
-		if u, err := url.Parse(address); err == nil && u.User == nil && c.loading.CheckRedirect(&http.Request{URL: u}, nil) == nil {
+		if u, err := url.Parse(address); err == nil && u.User == nil && c.files.CheckRedirect(&http.Request{URL: u}, nil) == nil {
 			t.Errorf("a file was loaded from %s after a redirect", address)
 		}
 	}
