@@ -57,8 +57,8 @@ type Login interface {
 	// Exchange trades the code from the redirect for the person's identity. It verifies the id token as Verify verifies
 	// a token, with the client id as its audience; the identity comes from the id token. It returns
 	// plugins.ErrUnauthenticated if the provider rejects the code, or if the id token is missing or invalid, has a
-	// different nonce, or was issued to another client (azp). UserInfo is used only if it is about the same subject, and
-	// it never supplies a role.
+	// different nonce, or was issued to another client (azp). UserInfo is used only if it is about the same subject,
+	// and it never supplies a role.
 	Exchange(ctx context.Context, req ExchangeRequest) (Identity, error)
 }
 

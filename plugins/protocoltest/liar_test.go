@@ -56,8 +56,8 @@ func (right) NewSettings() any { return &settings{} }
 
 func (right) Configure(_ context.Context, c plugins.Config) error { return c.Decode(&settings{}) }
 
-// liar is a session store plugin built with the SDK, with a handshake of its own. It breaks one rule: each of its methods
-// changes what the correct plugin does at one point.
+// liar is a session store plugin built with the SDK, with a handshake of its own. It breaks one rule: each of its
+// methods changes what the correct plugin does at one point.
 type liar struct {
 	lie    string
 	health *health.Server

@@ -148,8 +148,8 @@ func (p *process) stop() {
 	}
 }
 
-// exits waits for the process to exit on its own.
-func (p *process) exits(within time.Duration) bool {
+// waitForExit waits for the process to exit on its own.
+func (p *process) waitForExit(within time.Duration) bool {
 	select {
 	case <-p.ended:
 		p.stopped = true

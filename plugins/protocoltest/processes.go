@@ -66,9 +66,9 @@ func (p *process) usage() (u [5]int) {
 	return u
 }
 
-// steady measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops growing
-// after its first garbage collection, and a pool when it is full.
-func steady(b *bench) {
+// checkUsage measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops
+// growing after its first garbage collection, and a pool when it is full.
+func checkUsage(b *bench) {
 	p := b.serving("")
 	if p.usage()[1] == 0 {
 		kit.Must(kit.CannotJudge("this system does not show what a process uses: run the kit on Linux"))
@@ -138,9 +138,9 @@ func (p *process) callOften(n int) {
 	})
 }
 
-// silent checks that the plugin prints nothing on standard output while it is configured, called and stopped, and for 2.5
-// seconds after the calls.
-func silent(b *bench) {
+// checkSilence checks that the plugin prints nothing on standard output while it is configured, called and stopped, and
+// for 2.5 seconds after the calls.
+func checkSilence(b *bench) {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p := b.start("1", "")
 		p.ask(true, []byte(`{"noPluginHasThisSetting": true}`))
@@ -150,7 +150,7 @@ func silent(b *bench) {
 			kit.Must(kit.Pause(b.ctx, 2500*time.Millisecond))
 		}
 		kit.Must(p.cmd.Process.Signal(end))
-		p.exits(b.patience)
+		p.waitForExit(b.patience)
 	}
 	b.trial.Cover("%d calls, SIGTERM, and 2.5 s without calls", 2*max(600, b.trial.Count(2000)))
 }
@@ -161,9 +161,9 @@ const endTime = 4 * time.Second
 // endTries is how many attempts a process that exits late gets: the machine may have been busy.
 const endTries = 3
 
-// ending stops the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
+// checkExit stops the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
 // watched, and while it is called.
-func ending(b *bench) {
+func checkExit(b *bench) {
 	for _, name := range []string{"Shutdown", "SIGTERM"} {
 		for _, state := range []string{"started", "serving", "watched", "called"} {
 			for try := 1; !b.endOnce(name, state, try == endTries); try++ {
@@ -203,7 +203,7 @@ func (b *bench) endOnce(name, state string, must bool) bool {
 		_ = p.conn.Invoke(short, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
 		cancel()
 	}
-	gone := p.exits(limit)
+	gone := p.waitForExit(limit)
 	cancel()
 	calls.Wait()
 	if !gone && must {
@@ -225,9 +225,9 @@ func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface
 	}
 }
 
-// sharing runs processes with the same directory one after another and, unless the plugin is exclusive, at the same
-// time.
-func sharing(b *bench) {
+// checkSharing runs processes with the same directory one after another and, unless the plugin is exclusive, at the
+// same time.
+func checkSharing(b *bench) {
 	p := b.serving("")
 	data, free := p.data, sentenceFree
 	next := func(step, sentence string) {
@@ -248,7 +248,7 @@ func sharing(b *bench) {
 	}
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL} {
 		kit.Must(p.cmd.Process.Signal(end))
-		p.exits(b.patience)
+		p.waitForExit(b.patience)
 		next(end.String()+" ends the process", free)
 	}
 	b.trial.Cover("5 processes with one directory, ended by SIGKILL and SIGTERM")
@@ -314,9 +314,9 @@ func listenersOf(pid int) (all []listenerAddress, err error) {
 	return all, nil
 }
 
-// listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
+// checkListeners looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
 // until its response arrives, so a socket counts only if it stays open.
-func (p *process) listensNowhereElse() {
+func (p *process) checkListeners() {
 	stay, err := p.otherListeners()
 	if err != nil {
 		kit.Must(kit.CannotJudge("this system does not show where a process listens: run the kit on Linux"))
@@ -331,8 +331,8 @@ func (p *process) listensNowhereElse() {
 	}
 }
 
-// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, and this is one
-// second more.
+// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, and this is
+// one second more.
 const lookup = 6 * time.Second
 
 // otherListeners returns the addresses that the process listens on, except the one in its handshake line.

@@ -78,8 +78,8 @@ func Properties() []kit.Property[Subject] {
 		}}
 	}
 	return []kit.Property[Subject]{
-		property(Cookie, servesItsKind), property(Handshake, handshakes), property(Guarded, guarded), property(Introduced, introduced), property(Configured, configures), property(Validated, validates),
-		property(Secretive, secretive), property(Loaded, loaded), property(Steady, steady), property(Silent, silent), property(Ending, ending), property(Sharing, sharing),
+		property(Cookie, checkKind), property(Handshake, checkHandshakes), property(Guarded, checkGuard), property(Introduced, checkInfo), property(Configured, checkConfigure), property(Validated, checkValidate),
+		property(Secretive, checkSecrets), property(Loaded, checkLoad), property(Steady, checkUsage), property(Silent, checkSilence), property(Ending, checkExit), property(Sharing, checkSharing),
 	}
 }
 

@@ -64,8 +64,8 @@ func (b *bench) wrongSettings() (all []wrong) {
 	return all
 }
 
-// judge compares the reported problems with the expected ones.
-func (w wrong) judge(step string, problems []*pluginv1.Problem) {
+// check compares the reported problems with the expected ones.
+func (w wrong) check(step string, problems []*pluginv1.Problem) {
 	step += " " + shown(w.settings)
 	if len(problems) == 0 {
 		sentence := sentenceObject
@@ -94,11 +94,11 @@ func (w wrong) judge(step string, problems []*pluginv1.Problem) {
 	}
 }
 
-// configures tries invalid settings, and valid ones after them.
-func configures(b *bench) {
+// checkConfigure tries invalid settings, and valid ones after them.
+func checkConfigure(b *bench) {
 	all, p := b.wrongSettings(), b.start("1", "")
 	for _, w := range all {
-		w.judge("Configure with", p.ask(true, w.settings))
+		w.check("Configure with", p.ask(true, w.settings))
 	}
 	if problems := p.ask(true, b.Settings); len(problems) > 0 {
 		kit.Reject(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with invalid settings", "Configure with valid ones")
@@ -157,8 +157,8 @@ func (b *bench) goodSettings() string {
 	return string(b.Settings)
 }
 
-// validates tries the same settings with Validate, before and after the plugin is configured.
-func validates(b *bench) {
+// checkValidate tries the same settings with Validate, before and after the plugin is configured.
+func checkValidate(b *bench) {
 	all, p := b.wrongSettings(), b.start("1", "")
 	info := p.info()
 	declared := slices.Contains(info.GetCapabilities(), plugins.CapabilityValidate) || !slices.Contains(info.GetCapabilities(), plugins.CapabilityConfigure)
@@ -186,7 +186,7 @@ func validates(b *bench) {
 	for _, w := range append(all, wrong{settings: b.Settings}) {
 		problems := p.ask(false, w.settings)
 		if string(w.settings) != string(b.Settings) {
-			w.judge("Validate of", problems)
+			w.check("Validate of", problems)
 		} else if len(problems) > 0 {
 			kit.Reject(fmt.Sprint(problems), "no problems, as from Configure", sentenceSame, "Configure", "Validate of the valid settings")
 		}

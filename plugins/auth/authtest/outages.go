@@ -75,8 +75,8 @@ func plan(chance *rand.Rand, cold bool) []string {
 	return steps
 }
 
-// shortest repeats a failed history with fewer steps, for at most trial.Shorten. The failure of the shortest history that
-// fails ends the property.
+// shortest repeats a failed history with fewer steps, for at most trial.Shorten. The failure of the shortest history
+// that fails ends the property.
 func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]string)) {
 	failed := kit.Catch(func() { try(steps) })
 	until := time.Now().Add(trial.Shorten)
@@ -199,8 +199,8 @@ func (p *Provider) wasRead(key *signer) bool {
 	return slices.ContainsFunc(p.now().read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
-// knowable reports what an adapter started at started can know about a key by the time until. The results say whether it
-// has read a key set, whether it has read one with the key, and whether the latest one lacks the key.
+// knowable reports what an adapter started at started can know about a key by the time until. The results say whether
+// it has read a key set, whether it has read one with the key, and whether the latest one lacks the key.
 func (s *state) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
 	for _, r := range s.read {
 		if r.at.After(started) && r.at.Before(until) {
@@ -272,8 +272,8 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	}
 }
 
-// waitUntilAccepted waits until a valid token is accepted. The contract allows 15 seconds for that from the event, which
-// happened at since.
+// waitUntilAccepted waits until a valid token is accepted. The contract allows 15 seconds for that from the event,
+// which happened at since.
 func (o *outage) waitUntilAccepted(ctx context.Context, since time.Time, event, sentence string) {
 	for {
 		began := time.Now()

@@ -25,8 +25,8 @@ func sortedPairs[V any](all map[string]V) iter.Seq2[string, V] {
 // row is the index of the chosen value for each property of a table.
 type row []int
 
-// rows chooses rows of a table, with pairs. A value is bad if the token of a row in which only this value is unusual must be refused.
-// The rows are the same for every provider.
+// rows chooses rows of a table, with pairs. A value is bad if the token of a row in which only this value is unusual
+// must be refused. The rows are the same for every provider.
 func (st *stage) rows(name string, most int, table []property, demanded func(row) demand) []row {
 	name = fmt.Sprint(name, st.provider.Setup, most, st.trial.Effort, st.trial.Seed, st.world.algorithms)
 	return st.Keys.chosen(name, func() []row {

@@ -108,7 +108,8 @@ func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	}
 }
 
-// checkDocuments checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other case.
+// checkDocuments checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other
+// case.
 func checkDocuments(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) {
 		o := &outage{stage: st}

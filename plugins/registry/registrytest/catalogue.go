@@ -15,7 +15,7 @@ import (
 // Catalogue is the contents of a registry, or the part that is known.
 type Catalogue struct {
 	Bundles []Bundle `json:"bundles"`
-	Whole   bool     `json:"-"` // the registry holds nothing else
+	Whole   bool     `json:"-"` // the registry contains nothing else
 
 	mcpb      bool // there are files to fetch
 	generated bool // the kit made it, so everything about it is known
@@ -119,7 +119,7 @@ type answers struct {
 func (c Catalogue) resolve(ref registry.Ref) answers {
 	b, known := c.find(ref.Name)
 	if !known {
-		return answers{notFound: true, other: !c.Whole, demand: "NOT_FOUND: there is no bundle of this name"}
+		return answers{notFound: true, other: !c.Whole, demand: "NOT_FOUND, because there is no bundle with this name"}
 	}
 	a := answers{file: map[string]File{}}
 	refused := slices.ContainsFunc(b.notFor, func(no registry.Ref) bool { return no.OS == ref.OS && no.Arch == ref.Arch })
@@ -150,9 +150,9 @@ func (c Catalogue) resolve(ref registry.Ref) answers {
 	case len(a.versions) > 0:
 		a.demand = "a package with the version " + strings.Join(a.versions, " or ")
 	case refused || ref.Version == "" || slices.ContainsFunc(b.Versions, func(v Version) bool { return v.Version == ref.Version }):
-		a.notFound, a.demand = true, "NOT_FOUND: the bundle is not for this platform"
+		a.notFound, a.demand = true, "NOT_FOUND, because the bundle is not for this platform"
 	default:
-		a.notFound, a.other, a.demand = true, b.more, "NOT_FOUND: the bundle has no such version"
+		a.notFound, a.other, a.demand = true, b.more, "NOT_FOUND, because the bundle has no such version"
 	}
 	return a
 }

@@ -146,7 +146,7 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) {
 	for _, ref := range all {
 		pkg, err := p.s.resolveSince(ctx, changed, before, after, ref)
 		if err == nil && pkg.Kind == registry.KindMCPB {
-			kit.Must(p.s.arrives(parcel{pkg, pkg.SHA256, pkg.Size})(ctx))
+			kit.Must(p.s.checkDownload(parcel{pkg, pkg.SHA256, pkg.Size})(ctx))
 		}
 	}
 }

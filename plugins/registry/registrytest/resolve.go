@@ -23,8 +23,8 @@ var (
 	hex64      = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// unformed returns what a package lacks, or "" for a well-formed one.
-func unformed(p registry.Package) string {
+// malformation returns what a package lacks, or "" for a well-formed one.
+func malformation(p registry.Package) string {
 	names := map[string]bool{}
 	for _, v := range p.Variables {
 		if v.Name == "" || names[v.Name] || v.Default != "" && len(v.Choices) > 0 && !slices.Contains(v.Choices, v.Default) {
@@ -89,12 +89,12 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 	switch {
 	case pkg.Name != ref.Name:
 		return failure(call, answered, "a package with the requested name", byteForByte)
-	case unformed(pkg) != "":
-		return failure(call, fmt.Sprintf("%+v", pkg), unformed(pkg), wellFormed)
+	case malformation(pkg) != "":
+		return failure(call, fmt.Sprintf("%+v", pkg), malformation(pkg), wellFormed)
 	case c.Whole && !b.described(pkg.Title, pkg.Description):
 		return failure(call, fmt.Sprintf("%+v", pkg), fmt.Sprintf("the title %q and the description %q, or none", b.Title, b.Description), wellFormed)
 	case want.other && pkg.Version == ref.Version || want.other && ref.Version == "":
-		return c.apart(call, pkg)
+		return c.checkUnknown(call, pkg)
 	case !slices.Contains(want.versions, pkg.Version):
 		return failure(call, answered, want.demand, sentence)
 	case known && f.SHA256 != pkg.SHA256 && f.SHA256 != "":
@@ -105,9 +105,9 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 	return nil
 }
 
-// apart accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that the catalogue
-// knows.
-func (c Catalogue) apart(call string, pkg registry.Package) error {
+// checkUnknown accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that the
+// catalogue knows.
+func (c Catalogue) checkUnknown(call string, pkg registry.Package) error {
 	for _, b := range c.Bundles {
 		for _, v := range b.Versions {
 			if len(v.Files) > 0 && v.Files[0].SHA256 != "" && v.Files[0].SHA256 == pkg.SHA256 && (b.Name != pkg.Name || v.Version != pkg.Version) {
@@ -118,8 +118,8 @@ func (c Catalogue) apart(call string, pkg registry.Package) error {
 	return nil
 }
 
-// asks returns a call that compares Resolve with the model.
-func (s Subject) asks(c Catalogue, ref registry.Ref) func(context.Context) error {
+// checkResolve returns a call that compares Resolve with the model.
+func (s Subject) checkResolve(c Catalogue, ref registry.Ref) func(context.Context) error {
 	return func(ctx context.Context) error {
 		pkg, err := s.resolve(ctx, ref)
 		return c.resolves(ref, pkg, err)
@@ -202,7 +202,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 			continue
 		}
 		for _, ref := range c.good(b) {
-			calls = append(calls, s.asks(c, ref))
+			calls = append(calls, s.checkResolve(c, ref))
 		}
 	}
 	some := c.pick(r, t.Count(3))
@@ -211,19 +211,19 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 			continue
 		}
 		for _, ref := range c.wrong(r, b) {
-			calls = append(calls, s.asks(c, ref))
+			calls = append(calls, s.checkResolve(c, ref))
 		}
 	}
 	for _, b := range c.pick(r, t.Count(12)) {
 		for _, name := range near(b.Name) {
 			if s.Publish != nil { // others may use the backend, too
-				calls = append(calls, s.asks(c, registry.Ref{Name: name, OS: "linux", Arch: "amd64"}))
+				calls = append(calls, s.checkResolve(c, registry.Ref{Name: name, OS: "linux", Arch: "amd64"}))
 			}
 		}
 	}
 	atOnce(ctx, calls)
 	t.Cover("%d queries for names, versions and platforms that are correct or almost correct, about %d bundles", len(calls), len(c.Bundles))
-	s.needs(t, c)
+	s.requireCatalogue(t, c)
 }
 
 // specific returns a bundle with a file for a single architecture, and one with a file for a single operating system.

@@ -207,23 +207,23 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) {
 				return mustBe(fmt.Sprintf("Search with the limit %d", limit), err, plugins.ErrInvalid, limit100)
 			})
 		}
-		calls = append(calls, s.steady(c))
+		calls = append(calls, s.checkPageSizes(c))
 		atOnce(ctx, calls)
 		count += len(calls)
 		if s.Publish == nil {
 			break
 		}
 		if len(c.Bundles) <= 50 || t.Effort == kit.Deep {
-			s.interleaved(ctx, c, t.Count(80))
+			s.readInterleaved(ctx, c, t.Count(80))
 			count += t.Count(80)
 		}
 	}
 	t.Cover("%d searches, read to their end, 16 at a time", count)
-	s.needs(t, c)
+	s.requireCatalogue(t, c)
 }
 
-// interleaved reads n searches at the same time. None continues until all of them have their first page.
-func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) {
+// readInterleaved reads n searches at the same time. None continues until all of them have their first page.
+func (s Subject) readInterleaved(ctx context.Context, c Catalogue, n int) {
 	errs := make([]error, n)
 	var running, first sync.WaitGroup
 	first.Add(n)
@@ -262,9 +262,9 @@ func count(c Catalogue, text string) (n int) {
 	return n
 }
 
-// steady returns a call that compares the pages of a search with several results to one large page. The registry
-// decides which bundles match, but the page size must not affect that.
-func (s Subject) steady(c Catalogue) func(context.Context) error {
+// checkPageSizes returns a call that compares the pages of a search with several results to one large page. The
+// registry decides which bundles match, but the page size must not affect that.
+func (s Subject) checkPageSizes(c Catalogue) func(context.Context) error {
 	return func(ctx context.Context) error {
 		text := shared(c)
 		large, err := s.read(ctx, registry.Query{Text: text, Limit: registry.MaxLimit}, most)

@@ -120,7 +120,7 @@ func (s Subject) publish(ctx context.Context, c Catalogue) {
 	}
 	for until := time.Now().Add(s.age()); ; {
 		late := time.Now().After(until) // before the request
-		err := answered(s.shows(ctx, c))
+		err := answered(s.checkListed(ctx, c))
 		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
 			kit.Must(err)
 			return
@@ -129,8 +129,8 @@ func (s Subject) publish(ctx context.Context, c Catalogue) {
 	}
 }
 
-// shows compares everything that a search lists with the catalogue.
-func (s Subject) shows(ctx context.Context, c Catalogue) error {
+// checkListed compares everything that a search lists with the catalogue.
+func (s Subject) checkListed(ctx context.Context, c Catalogue) error {
 	got, err := s.read(ctx, registry.Query{Limit: registry.MaxLimit}, 0)
 	if err != nil {
 		return err
@@ -192,9 +192,9 @@ func (b Bundle) fitsHere() bool {
 	})
 }
 
-// needs ends the property if a registry cannot be judged because only its own list of bundles is
+// requireCatalogue ends the property if a registry cannot be judged because only its own list of bundles is
 // known.
-func (s Subject) needs(t *kit.Trial, c Catalogue) {
+func (s Subject) requireCatalogue(t *kit.Trial, c Catalogue) {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
 		kit.Must(kit.CannotJudge("what the registry shows is consistent, but the kit cannot know whether it is correct: put ${catalogue} in the settings, " +
 			"or give --bundles with what it contains, including a bundle with several versions and, if there are bundle files, one with notFor"))
