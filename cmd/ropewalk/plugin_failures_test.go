@@ -78,7 +78,7 @@ func failures() []failure {
 		{name: "group-writable file", file: sh, prepare: mode(0o775), says: []string{"is writable by others", "run chmod go-w"}},
 		{name: "folder writable by others", file: sh, prepare: openFolder, says: []string{"is writable by others", "run chmod go-w"}},
 		{name: "symbolic link", file: sh, prepare: link, says: []string{"is a symbolic link", "specify the file that it points to"}},
-		{name: "wrong kind", section: "{path: PATH, sha256: SUM}", file: sh + "exec " + filepath.Join(built, "auth-static") + "\n", says: []string{"of the kind auth", "kind sessionstore"}},
+		{name: "wrong kind", section: "{path: PATH, sha256: SUM}", file: sh + "exec " + filepath.Join(built, "auth-static") + "\n", says: []string{"of kind auth", "kind sessionstore"}},
 		{name: "exits at once with a message", file: sh + "echo 'libfoo.so.1 is missing' >&2; exit 3\n", says: []string{"exited before it was ready", "status 3", "libfoo.so.1 is missing"}},
 		{name: "exits at once without a message", file: sh + "exit 0\n", says: []string{"exited before it was ready", "status 0", "run it by hand"}},
 		{name: "killed at once", file: sh + "kill -SEGV $$\n", says: []string{"exited before it was ready", "segmentation fault"}},

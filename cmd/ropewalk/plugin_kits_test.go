@@ -157,7 +157,7 @@ func TestPluginTestSaysOnceWhyAPluginCannotBeTested(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", directory, "--config", "wrong.yaml").exits(1, `dri: is not a setting (did you mean "dir"?)`)
 	s.run("ropewalk", "plugin", "test", directory, "--config", "torn.yaml").exits(1, "torn.yaml", "not YAML")
 	s.run("ropewalk", "plugin", "test", directory, "--config", "none.yaml").exits(1, "none.yaml")
-	s.run("ropewalk", "plugin", "test", directory, "--kind", "auth").exits(1, "of the kind registry")
+	s.run("ropewalk", "plugin", "test", directory, "--kind", "auth").exits(1, "of kind registry")
 	s.run("ropewalk", "plugin", "test", filepath.Join(built, "auth-static")).exits(1, "settings are not valid", "file: must be")
 	s.run("ropewalk", "plugin", "test", "/bin/echo").exits(1, "handshake line")
 	temporary := t.TempDir()

@@ -97,7 +97,7 @@ func TestPluginInfoDetectsThePluginsKind(t *testing.T) {
 			t.Errorf("%s is %q, want %q", field, got, want)
 		}
 	}
-	s.run("ropewalk", "plugin", "info", "--kind", "registry", alias).exits(1, "of the kind auth", "of the kind registry")
+	s.run("ropewalk", "plugin", "info", "--kind", "registry", alias).exits(1, "of kind auth", "of kind registry")
 	s.run("ropewalk", "plugin", "info", "--kind", "hat", alias).exits(1, `not "hat"`)
 	s.run("ropewalk", "plugin", "info", "./none").exits(1, "no such file")
 	s.run("ropewalk", "plugin", "info", "/bin/false").exits(1, "does not serve any of [sessionstore auth registry audit]")

@@ -54,7 +54,7 @@ func TestAPluginIsIdentifiedRegardlessOfItsFileName(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = h.Identify(t.Context(), p, plugins.KindAuth)
-	says(t, err, "of the kind sessionstore", "of the kind auth")
+	says(t, err, "of kind sessionstore", "of kind auth")
 }
 
 func TestAnExecutableThatIsNotAPluginIsReported(t *testing.T) {

@@ -316,7 +316,7 @@ func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 		"a name that points elsewhere":  {config.Plugin{Adapter: "../../bin/sh"}, []string{"not a valid adapter name"}},
 		"a missing path":                {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {
-			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of the kind sessionstore", "of the kind auth"},
+			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of kind sessionstore", "of kind auth"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 // Sink keeps audit records. It must be safe for concurrent use. A call must return soon after its context's deadline.
 type Sink interface {
 	// Write keeps a stream's records, in order. A nil error means that all of them are durable: they survive even if
-	// the process ends at any moment. A sink that forwards records returns nil once the receiver has accepted all of
+	// the process exits at any moment. A sink that forwards records returns nil once the receiver has accepted all of
 	// them. After an error, any number of records from the start of the batch may have been kept, and the server writes
 	// the batch again. The error is plugins.ErrUnavailable (wrapped or plain) if the records cannot be kept now. Never
 	// return nil in the hope that they can be kept later.

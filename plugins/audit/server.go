@@ -30,11 +30,11 @@ func (s server) Read(ctx context.Context, req *auditv1.ReadRequest) (*auditv1.Re
 		return nil, err
 	}
 	records, err := reader.Read(ctx, req.GetStream(), req.GetAfter(), int(req.GetLimit()))
-	return &auditv1.ReadResponse{Records: toProto(fitting(records))}, err
+	return &auditv1.ReadResponse{Records: toProto(firstMessage(records))}, err
 }
 
-// fitting returns as many of the first records as fit in one message, but at least one.
-func fitting(records []Record) []Record {
+// firstMessage returns as many of the first records as fit in one message, but at least one.
+func firstMessage(records []Record) []Record {
 	total := 0
 	for i, r := range records {
 		total += 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.Reason) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)

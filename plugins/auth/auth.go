@@ -13,7 +13,7 @@ import (
 // Every method must follow these rules:
 //   - Calls are concurrent, each with its own deadline, which the adapter must honor. A call whose deadline passes
 //     must not end the others.
-//   - plugins.ErrUnauthenticated means that the token is known to be bad; the server responds with 401.
+//   - plugins.ErrUnauthenticated means that the token is known to be invalid; the server responds with 401.
 //     plugins.ErrUnavailable means that the adapter cannot decide, for example because the provider is
 //     unavailable; the server responds with 503. Never return another error, or an identity, in that case.
 //   - No token, code or configured secret appears in an error or a log line, nor in anything else that is printed.
@@ -34,7 +34,7 @@ type Adapter interface {
 	//   - a token from another organization, if the settings name one,
 	//   - anything that is not a bearer token: text in a form other than the expected one, critical headers, a type
 	//     other than JWT, a token bound to a key (unless the request proves possession of that key), or text that
-	//     differs from a good token in any character.
+	//     differs from a valid token in any character.
 	//
 	// Names, identifiers and URLs are compared byte by byte. exp must be a number of seconds, and so must nbf
 	// and iat if they are present. Clocks may differ by 30 s in both directions. The subject, organization
@@ -56,9 +56,9 @@ type Login interface {
 
 	// Exchange trades the code from the redirect for the person's identity. It verifies the id token as Verify verifies
 	// a token, with the client id as its audience; the identity comes from the id token. It returns
-	// plugins.ErrUnauthenticated if the provider rejects the code, or if the id token is missing or bad, has a
-	// different nonce, or was issued to another client (azp). UserInfo counts only if it is about the same subject, and
-	// it never supplies a role.
+	// plugins.ErrUnauthenticated if the provider rejects the code, or if the id token is missing or invalid, has a
+	// different nonce, or was issued to another client (azp). UserInfo is used only if it is about the same subject,
+	// and it never supplies a role.
 	Exchange(ctx context.Context, req ExchangeRequest) (Identity, error)
 }
 
@@ -91,7 +91,7 @@ type Identity struct {
 	Email          string // only if it is verified; "" otherwise
 	DisplayName    string
 	OrganizationID string
-	OrgRole        string          // "owner", "admin" or "member"; "" counts as member
+	OrgRole        string          // "owner", "admin" or "member"; "" means member
 	Scopes         []string        // the granted scopes; may be empty
 	ExpiresAt      time.Time       // when the token expires; never zero from Verify
 	Groups         []string        // at the provider; nil if the token does not name them, empty if there are none

@@ -106,7 +106,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 	}
 }
 
-func TestAnIncompleteAnswerIsNotAnAcceptance(t *testing.T) {
+func TestAnIncompleteResponseIsNotAnAcceptance(t *testing.T) {
 	for name, spoil := range map[string]func(*auth.Identity){
 		"no issuer":  func(id *auth.Identity) { id.Issuer = "" },
 		"no subject": func(id *auth.Identity) { id.Subject = "" },

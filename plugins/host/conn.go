@@ -19,7 +19,7 @@ type translating struct{ conn grpc.ClientConnInterface }
 
 func (t translating) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	a := &answer{}
-	err := t.conn.Invoke(context.WithValue(ctx, answerKey{}, a), method, args, reply, opts...)
+	err := t.conn.Invoke(context.WithValue(ctx, responseKey{}, a), method, args, reply, opts...)
 	return a.disconnected(received(ctx, err))
 }
 

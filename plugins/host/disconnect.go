@@ -17,13 +17,13 @@ import (
 var ErrDisconnected = errors.New("the connection to the plugin broke before it responded")
 
 // DialOption returns a dial option that makes ErrDisconnected possible on connections that Wrap wraps.
-func DialOption() grpc.DialOption { return grpc.WithStatsHandler(answerWatcher{}) }
+func DialOption() grpc.DialOption { return grpc.WithStatsHandler(responseWatcher{}) }
 
 // answer records whether the status of a call came from the plugin. gRPC reports a broken connection with a code that a
 // plugin may also return.
 type answer struct{ watched, received atomic.Bool }
 
-type answerKey struct{}
+type responseKey struct{}
 
 // disconnected returns err as an ErrDisconnected if the plugin did not send it.
 func (a *answer) disconnected(err error) error {
@@ -37,25 +37,25 @@ type disconnectedError struct{ error }
 
 func (e disconnectedError) Unwrap() []error { return []error{e.error, ErrDisconnected} }
 
-// answerWatcher is a stats.Handler that sets the answer in the context of a call.
-type answerWatcher struct{}
+// responseWatcher is a stats.Handler that sets the answer in the context of a call.
+type responseWatcher struct{}
 
-func (answerWatcher) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	if a, ok := ctx.Value(answerKey{}).(*answer); ok {
+func (responseWatcher) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	if a, ok := ctx.Value(responseKey{}).(*answer); ok {
 		a.watched.Store(true)
 	}
 	return ctx
 }
 
-func (answerWatcher) HandleRPC(ctx context.Context, event stats.RPCStats) {
+func (responseWatcher) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if _, ok := event.(*stats.InTrailer); !ok {
 		return
 	}
-	if a, ok := ctx.Value(answerKey{}).(*answer); ok {
+	if a, ok := ctx.Value(responseKey{}).(*answer); ok {
 		a.received.Store(true)
 	}
 }
 
-func (answerWatcher) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (responseWatcher) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
-func (answerWatcher) HandleConn(context.Context, stats.ConnStats) {}
+func (responseWatcher) HandleConn(context.Context, stats.ConnStats) {}

@@ -2,7 +2,7 @@
 // process, and runs a conformance kit as subtests.
 //
 // Run a kit twice, on the implementation itself and over a connection to it. A check that fails only over the
-// connection shows an error in the conversion of messages.
+// connection indicates an error in the conversion of messages.
 //
 // Main and Start run a plugin's own main in a separate process, so that a test needs to know nothing else about it.
 // This package starts no other executables; `ropewalk plugin test` does.

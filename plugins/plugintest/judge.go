@@ -24,7 +24,7 @@ func Trial(effort kit.Effort) kit.Trial {
 }
 
 // Judge judges each property of a kit in a subtest with its name. A property that needs more than the test supplies is
-// not judged, and its subtest is skipped: `ropewalk plugin test` starts processes, kills them and says what else it
+// not judged, and its subtest is skipped: `ropewalk plugin test` starts processes, kills them and reports what else it
 // needs.
 func Judge[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, subject S) {
 	t.Helper()
@@ -72,7 +72,7 @@ func Bubble(t *testing.T, part func(*testing.T)) {
 // the property that must fail, and the second says how the change breaks the contract.
 type Lies[R any] map[string]map[string]func(R)
 
-// Liars fails for each liar that its property does not catch. A property must not be about a single bug, so it also
+// Liars fails for each liar that its property does not catch. A property must not cover only a single bug, so it also
 // fails for each property with fewer than two liars. open starts the correct implementation with a change. It runs
 // until the test ends.
 func Liars[S, R any](t *testing.T, run Runner, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
@@ -80,7 +80,7 @@ func Liars[S, R any](t *testing.T, run Runner, properties []kit.Property[S], tri
 	trial.Shorten, trial.Start = 0, 10*time.Second // the shortest limits: a liar that waits must not get away with it
 	for _, property := range properties {
 		if len(lies[property.Name]) < 2 {
-			t.Errorf("the property %q catches %d liars; it must catch several", property.Name, len(lies[property.Name]))
+			t.Errorf("there are %d liars for the property %q; each property needs at least two", len(lies[property.Name]), property.Name)
 		}
 		for lie, change := range lies[property.Name] {
 			t.Run(lie, func(t *testing.T) {
@@ -88,11 +88,11 @@ func Liars[S, R any](t *testing.T, run Runner, properties []kit.Property[S], tri
 				run(t, func(t *testing.T) {
 					outcome := property.Judge(t.Context(), trial, open(t, change))
 					if outcome.Verdict != kit.Fail {
-						t.Errorf("the property %q does not catch it: %s %s", property.Name, outcome.Verdict, outcome.Why)
+						t.Errorf("the property %q should have caught this liar: %s %s", property.Name, outcome.Verdict, outcome.Why)
 						return
 					}
 					if failure, ok := errors.AsType[*kit.Failure](outcome.Err); !ok || !property.Says(failure.Sentence) {
-						t.Errorf("the property %q fails without citing a sentence of the contract: %v", property.Name, outcome.Err)
+						t.Errorf("the property %q should cite a sentence of the contract when it fails: %v", property.Name, outcome.Err)
 						return
 					}
 					t.Log(outcome.Err)
@@ -127,7 +127,7 @@ func Sentences(t *testing.T, kind string) {
 			for _, spec := range group.Specs {
 				sentence, err := strconv.Unquote(spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
 				if cited++; err != nil || !contract.Says(sentence) {
-					t.Errorf("the kit cites %q, which the contract does not say: %v", sentence, err)
+					t.Errorf("the kit cites %q, which is not in the contract: %v", sentence, err)
 				}
 			}
 		}

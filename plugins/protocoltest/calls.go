@@ -35,8 +35,8 @@ func checkPlugin(ctx context.Context, conn *grpc.ClientConn) (*grpc_health_v1.He
 	return grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"})
 }
 
-// healthy checks the health of a process over a new connection like the server's.
-func (p *process) healthy(after string) {
+// checkHealth checks the health of a process over a new connection such as the server makes.
+func (p *process) checkHealth(after string) {
 	ctx, cancel := p.limited()
 	defer cancel()
 	answer, err := checkPlugin(ctx, p.dial(true, p.server))
@@ -62,7 +62,7 @@ func (p *process) ask(configure bool, settings []byte) []*pluginv1.Problem {
 		resp, err = p.service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
 	}
 	if err != nil {
-		kit.Reject(p.reason(err), "OK, with problems where settings are wrong", sentenceProblems, step+shown(settings))
+		kit.Reject(p.reason(err), "OK, with a problem for each invalid setting", sentenceProblems, step+shown(settings))
 	}
 	return resp.GetProblems()
 }
@@ -74,8 +74,8 @@ func (p *process) reason(err error) string {
 	if code := status.Code(err); lines[0] == "" || code != codes.Internal && code != codes.Unknown {
 		return kit.ErrorText(err)
 	}
-	const most = 5
-	return kit.ErrorText(err) + "; it logged: " + strings.Join(lines[max(0, len(lines)-most):], "\n"+strings.Repeat(" ", 14))
+	const maxLines = 5
+	return kit.ErrorText(err) + "; it logged: " + strings.Join(lines[max(0, len(lines)-maxLines):], "\n"+strings.Repeat(" ", 14))
 }
 
 func shown(text []byte) string { return string(text[:min(len(text), 300)]) }
@@ -85,7 +85,7 @@ func (p *process) info() *pluginv1.InfoResponse {
 	defer cancel()
 	info, err := p.service.Info(ctx, &pluginv1.InfoRequest{})
 	if err != nil {
-		kit.Reject(kit.ErrorText(err), "an answer", sentenceInfo, "Info")
+		kit.Reject(kit.ErrorText(err), "a response", sentenceInfo, "Info")
 	}
 	return info
 }
@@ -103,8 +103,8 @@ func (p *process) probe(about string) codes.Code {
 	return code
 }
 
-// servesItsKind checks that the executable refuses to start without a kind, or with a wrong one.
-func servesItsKind(b *bench) {
+// checkKind checks that the executable refuses to start without a kind, or as another kind.
+func checkKind(b *bench) {
 	for _, value := range []string{"", "nonsense", strings.ToUpper(string(b.Kind)), string(b.Kind) + " "} {
 		ctx, cancel := b.limited()
 		defer cancel()
@@ -123,8 +123,8 @@ func servesItsKind(b *bench) {
 	b.trial.Cover("started by hand and as 3 other kinds")
 }
 
-// handshakes checks the handshake when different protocol versions are on offer.
-func handshakes(b *bench) {
+// checkHandshakes checks the handshake when different protocol versions are on offer.
+func checkHandshakes(b *bench) {
 	keys := map[string]bool{}
 	for _, offered := range []string{"1", "1,99", "99,1", "1"} {
 		step := "start it with PLUGIN_PROTOCOL_VERSIONS=" + offered
@@ -132,7 +132,7 @@ func handshakes(b *bench) {
 		info := p.info()
 		version, _ := strconv.ParseUint(p.fields[1], 10, 32)
 		if !slices.Contains(strings.Split(offered, ","), p.fields[1]) || !slices.Contains(info.GetProtocolVersions(), uint32(version)) {
-			kit.Reject(fmt.Sprintf("%q, and by Info it serves %d", p.fields[1], info.GetProtocolVersions()), "one that both speak", sentenceVersion, step)
+			kit.Reject(fmt.Sprintf("%q, and according to Info it serves %d", p.fields[1], info.GetProtocolVersions()), "a version that both support", sentenceVersion, step)
 		}
 		if p.fields[2] != "unix" && (p.fields[2] != "tcp" || !strings.HasPrefix(p.fields[3], "127.0.0.1:")) {
 			kit.Reject(p.fields[2]+" "+p.fields[3], "a unix socket or 127.0.0.1", sentenceListens, step)
@@ -145,14 +145,14 @@ func handshakes(b *bench) {
 	}
 	p := b.serving("")
 	p.probe("x")
-	b.trial.Cover("4 starts that offer other versions")
-	p.listensNowhereElse()
+	b.trial.Cover("4 starts that offer different versions")
+	p.checkListeners()
 }
 
-// guarded checks that nobody can connect without the server's certificate.
-func guarded(b *bench) {
+// checkGuard checks that nobody can connect without the server's certificate.
+func checkGuard(b *bench) {
 	p := b.start("1", "")
-	p.healthy("connect with the server's certificate")
+	p.checkHealth("connect with the server's certificate")
 	other := certificate() // it has the same names as the server's
 	clients := map[string]*grpc.ClientConn{
 		"without a certificate": p.dial(true), "with another's certificate": p.dial(true, other), "in plain text": p.dial(false),
@@ -163,15 +163,15 @@ func guarded(b *bench) {
 		_, err := checkPlugin(ctx, conn)
 		cancel()
 		if code := status.Code(err); err == nil || code == codes.NotFound || code == codes.Unimplemented {
-			kit.Reject(fmt.Sprint("an answer: ", err), "no connection", sentenceClient, "connect "+how)
+			kit.Reject(fmt.Sprint("a response: ", err), "no connection", sentenceClient, "connect "+how)
 		}
 	}
 	b.trial.Cover("%d clients that are not the server", len(clients))
-	p.healthy("connect as somebody else, then with the server's certificate")
+	p.checkHealth("connect as somebody else, then with the server's certificate")
 }
 
-// introduced checks that Info returns the same before and after the plugin gets settings and calls.
-func introduced(b *bench) {
+// checkInfo checks that Info returns the same before and after the plugin gets settings and calls.
+func checkInfo(b *bench) {
 	p := b.start("1", "")
 	first := p.info()
 	name := first.GetName()
@@ -187,17 +187,17 @@ func introduced(b *bench) {
 		case "a call of its kind":
 			p.probe("x")
 		}
-		p.healthy("start " + step)
+		p.checkHealth("start " + step)
 		if again := p.info(); again.String() != first.String() {
-			kit.Reject(fmt.Sprintf("first %v, then %v", first, again), "the same answer", sentenceInfo, "Info", step, "Info")
+			kit.Reject(fmt.Sprintf("first %v, then %v", first, again), "the same response", sentenceInfo, "Info", step, "Info")
 		}
 	}
-	b.trial.Cover("Info and health at 5 moments")
+	b.trial.Cover("Info and health at 5 points in time")
 }
 
-// loaded makes large calls, many at once, abandoned and hostile ones. After each kind of call it checks that the plugin
-// still responds.
-func loaded(b *bench) {
+// checkLoad makes large calls, many at once, abandoned and hostile ones. After each kind of call it checks that the
+// plugin still responds.
+func checkLoad(b *bench) {
 	p := b.serving("")
 	alone := p.probe("alone")
 	asAlone := func(about, sentence, step string) {
@@ -230,7 +230,7 @@ func loaded(b *bench) {
 		asAlone("after", sentenceGivenUp, "400 abandoned calls, then one")
 	}
 	p.hostile()
-	if err := kit.Catch(func() { p.healthy("hostile connections and messages") }); err != nil {
+	if err := kit.Catch(func() { p.checkHealth("hostile connections and messages") }); err != nil {
 		kit.Reject(kit.ErrorText(err), "SERVING", sentenceHostile, "hostile connections and messages", "Health.Check")
 	}
 	b.trial.Cover("15 MiB in a message, %d times 100 calls at once and 400 abandoned, hostile connections and messages", b.trial.Count(10))
@@ -257,8 +257,8 @@ func (p *process) hostile() {
 	}
 }
 
-// secretive passes secrets in settings and calls, and looks for them wherever they could appear.
-func secretive(b *bench) {
+// checkSecrets passes secrets in settings and calls, and looks for them wherever they could appear.
+func checkSecrets(b *bench) {
 	const canary = "canary-4711-must-not-be-repeated"
 	secrets := []kit.Secret{{What: "a value of the settings", Text: canary}}
 	good := map[string]any{}
@@ -281,7 +281,7 @@ func secretive(b *bench) {
 			look("settings with secrets in wrong places", "the problems", fmt.Sprint(p.ask(configure, settings)))
 		}
 	}
-	p.exposes(look)
+	p.checkExposure(look)
 	p = b.serving("")
 	for name, value := range good { // the author's own values for settings that look like secrets
 		lower := strings.ToLower(name)
@@ -299,7 +299,7 @@ func secretive(b *bench) {
 		}
 	}
 	_ = b.Probe(b.ctx, p.conn, canary)
-	p.exposes(look)
+	p.checkExposure(look)
 	for name, value := range good { // put a secret into each text setting; the result does not matter
 		if _, text := value.(string); !text {
 			continue
@@ -311,13 +311,13 @@ func secretive(b *bench) {
 			err = errors.New(f.Answered)
 		}
 		look("Configure with a secret in "+name, "the problems or the error", fmt.Sprint(problems, err))
-		p.exposes(look)
+		p.checkExposure(look)
 	}
 	b.trial.Cover("problems, errors, both outputs, arguments of its processes, temporary files")
 }
 
-// exposes checks the arguments of the process and its children, the files that others can read, and its output.
-func (p *process) exposes(look func(step, where, text string)) {
+// checkExposure checks the arguments of the process and its children, the files that others can read, and its output.
+func (p *process) checkExposure(look func(step, where, text string)) {
 	for _, pid := range family(p.cmd.Process.Pid) {
 		args, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 		look("settings or calls with secrets", "the arguments of a process", string(args))

@@ -3,5 +3,5 @@
 // ropewalk/plugin/v1/plugin.proto.
 //
 // It starts the executable itself, without the server's plugin host, so that nothing hides what a plugin does. Each
-// check starts its own processes and ends them. Lying executables prove that each check works (lies_test.go).
+// check starts its own processes and stops them. Lying executables prove that each check works (lies_test.go).
 package protocoltest

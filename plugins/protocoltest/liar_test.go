@@ -56,8 +56,8 @@ func (right) NewSettings() any { return &settings{} }
 
 func (right) Configure(_ context.Context, c plugins.Config) error { return c.Decode(&settings{}) }
 
-// liar is a session store plugin of the SDK, with a handshake of its own. It breaks one rule: its methods change what
-// the right plugin does, each at its own moment.
+// liar is a session store plugin built with the SDK, with a handshake of its own. It breaks one rule: each of its
+// methods changes what the correct plugin does at one point.
 type liar struct {
 	lie    string
 	health *health.Server
@@ -156,9 +156,9 @@ func (l *liar) unhealthy() {
 	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 }
 
-// refuse ends a process that was started as another kind, or by hand.
+// refuse exits a process that was started as another kind, or by hand.
 func (l *liar) refuse(wanted string) {
-	said, code := io.Writer(os.Stderr), 1
+	out, code := io.Writer(os.Stderr), 1
 	switch l.lie {
 	case "serves without the cookie":
 		if wanted == "" {
@@ -169,13 +169,13 @@ func (l *liar) refuse(wanted string) {
 			return
 		}
 	case "prints what it is to standard output":
-		said = os.Stdout
+		out = os.Stdout
 	case "does not say what it is":
-		said = io.Discard
+		out = io.Discard
 	case "exits with status 0":
 		code = 0
 	}
-	_, _ = fmt.Fprintln(said, "this is a session store plugin")
+	_, _ = fmt.Fprintln(out, "this is a session store plugin")
 	os.Exit(code)
 }
 
@@ -383,7 +383,7 @@ func (l *liar) reports(method, settings string, all []*problem) []*problem {
 	return all
 }
 
-// configures runs after Configure. It returns the error of a plugin that does not accept the settings.
+// configures runs after Configure. It returns an error if the lie is to reject the settings.
 func (l *liar) configures(req *pluginv1.ConfigureRequest, wrong, before bool) error {
 	switch l.lie {
 	case "accepts settings only once":

@@ -133,7 +133,7 @@ func TestAReportHasTheWholeHistoryAndThePluginsLog(t *testing.T) {
 					continue
 				}
 				if o := p.Judge(t.Context(), plugintest.Trial(kit.Quick), subject(t, lie)); o.Err == nil || !strings.Contains(o.Err.Error(), c.says) {
-					t.Errorf("there is no %q in\n%v", c.says, o.Err)
+					t.Errorf("the report should contain %q:\n%v", c.says, o.Err)
 				}
 			}
 		})

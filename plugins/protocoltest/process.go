@@ -53,7 +53,7 @@ type process struct {
 	cmd     *exec.Cmd
 	dir     string
 	data    string          // the directory that Configure passes to the plugin
-	server  tls.Certificate // the certificate that the kit shows
+	server  tls.Certificate // the certificate that the kit presents
 	fields  []string        // from the handshake line
 	ended   chan error
 	mu      sync.Mutex
@@ -98,7 +98,7 @@ func (b *bench) start(versions, data string) *process {
 	select {
 	case line, ok := <-first:
 		if !ok {
-			kit.Reject("it ended without a handshake line and wrote: "+p.stderr.String(), "one line on standard output", sentenceHandshake)
+			kit.Reject("it exited without a handshake line and wrote: "+p.stderr.String(), "one line on standard output", sentenceHandshake)
 		}
 		p.fields = strings.Split(line, "|")
 	case <-time.After(b.patience):
@@ -148,8 +148,8 @@ func (p *process) stop() {
 	}
 }
 
-// exits waits for the process to exit on its own.
-func (p *process) exits(within time.Duration) bool {
+// waitForExit waits for the process to exit on its own.
+func (p *process) waitForExit(within time.Duration) bool {
 	select {
 	case <-p.ended:
 		p.stopped = true
@@ -192,11 +192,11 @@ func certificate() tls.Certificate {
 func (p *process) certificate() *x509.Certificate {
 	der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
 	if err != nil {
-		err = fmt.Errorf("the certificate of the handshake line is not base64 without padding: %w", err)
+		err = fmt.Errorf("the certificate in the handshake line is not base64 without padding: %w", err)
 	}
 	own, wrong := x509.ParseCertificate(der)
 	if err == nil && wrong != nil {
-		err = fmt.Errorf("the certificate of the handshake line cannot be read: %w", wrong)
+		err = fmt.Errorf("the certificate in the handshake line cannot be parsed: %w", wrong)
 	}
 	if err != nil {
 		kit.Reject(err.Error(), "the DER bytes of a certificate in base64 without padding", sentenceOwn)

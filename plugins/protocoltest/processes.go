@@ -30,7 +30,7 @@ func family(pid int) []int {
 	all := []int{pid}
 	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
 	for _, file := range files {
-		raw, _ := os.ReadFile(file) // the thread may have ended
+		raw, _ := os.ReadFile(file) // the thread may have exited
 		for _, field := range strings.Fields(string(raw)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				all = append(all, family(child)...)
@@ -66,9 +66,9 @@ func (p *process) usage() (u [5]int) {
 	return u
 }
 
-// steady measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops growing
-// after its first garbage collection, and a pool when it is full.
-func steady(b *bench) {
+// checkUsage measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops
+// growing after its first garbage collection, and a pool when it is full.
+func checkUsage(b *bench) {
 	p := b.serving("")
 	if p.usage()[1] == 0 {
 		kit.Must(kit.CannotJudge("this system does not show what a process uses: run the kit on Linux"))
@@ -96,7 +96,7 @@ func steady(b *bench) {
 			return
 		}
 		if first, last := points[0][leak], points[len(points)-1][leak]; len(points) > 8*rounds || last-first > 16*resources[leak].floor {
-			kit.Reject(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "use that does not grow with the calls",
+			kit.Reject(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "usage that does not grow with the number of calls",
 				sentenceGrowth, fmt.Sprintf("%d calls", step*len(points)))
 		}
 	}
@@ -109,7 +109,7 @@ func (p *process) callOften(n int) {
 	defer func() { _ = conn.Close() }()
 	service, every := pluginv1.NewPluginServiceClient(conn), 2 // every second call is to the kind's own service
 	if p.Kind == plugins.KindRegistry {
-		every = 50 // its calls may reach a server that others use too
+		every = 50 // its calls may reach a server that others also use
 	}
 	kit.AtOnce(p.ctx, callers, callers, func(_ context.Context, i int) {
 		for j := range n / callers {
@@ -132,15 +132,15 @@ func (p *process) callOften(n int) {
 				_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 			}
 			if cancel(); err != nil {
-				kit.Reject(kit.ErrorText(err), "an answer", sentenceGood, "Info or Health.Check, one of many calls")
+				kit.Reject(kit.ErrorText(err), "a response", sentenceGood, "Info or Health.Check, one of many calls")
 			}
 		}
 	})
 }
 
-// silent checks that the plugin prints nothing on standard output while it is configured, called and ended, and for 2.5
-// seconds after the calls.
-func silent(b *bench) {
+// checkSilence checks that the plugin prints nothing on standard output while it is configured, called and stopped, and
+// for 2.5 seconds after the calls.
+func checkSilence(b *bench) {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p := b.start("1", "")
 		p.ask(true, []byte(`{"noPluginHasThisSetting": true}`))
@@ -150,7 +150,7 @@ func silent(b *bench) {
 			kit.Must(kit.Pause(b.ctx, 2500*time.Millisecond))
 		}
 		kit.Must(p.cmd.Process.Signal(end))
-		p.exits(b.patience)
+		p.waitForExit(b.patience)
 	}
 	b.trial.Cover("%d calls, SIGTERM, and 2.5 s without calls", 2*max(600, b.trial.Count(2000)))
 }
@@ -158,12 +158,12 @@ func silent(b *bench) {
 // endTime is the contract's two seconds, plus an allowance for a busy machine.
 const endTime = 4 * time.Second
 
-// endTries is how many attempts a process that ends late gets: the machine may have been busy.
+// endTries is how many attempts a process that exits late gets: the machine may have been busy.
 const endTries = 3
 
-// ending ends the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
+// checkExit stops the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
 // watched, and while it is called.
-func ending(b *bench) {
+func checkExit(b *bench) {
 	for _, name := range []string{"Shutdown", "SIGTERM"} {
 		for _, state := range []string{"started", "serving", "watched", "called"} {
 			for try := 1; !b.endOnce(name, state, try == endTries); try++ {
@@ -173,7 +173,7 @@ func ending(b *bench) {
 	b.trial.Cover("Shutdown and SIGTERM in 4 states")
 }
 
-// endOnce ends a process in a given state, and reports whether it ended in time.
+// endOnce stops a process in a given state, and reports whether it exited in time.
 func (b *bench) endOnce(name, state string, must bool) bool {
 	p := b.start("1", "")
 	if state != "started" {
@@ -203,11 +203,11 @@ func (b *bench) endOnce(name, state string, must bool) bool {
 		_ = p.conn.Invoke(short, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
 		cancel()
 	}
-	gone := p.exits(limit)
+	gone := p.waitForExit(limit)
 	cancel()
 	calls.Wait()
 	if !gone && must {
-		kit.Reject(fmt.Sprintf("it still ran after %v", limit), "its end within two seconds", sentence, "it is "+state, name)
+		kit.Reject(fmt.Sprintf("it was still running after %v", limit), "it exits within two seconds", sentence, "it is "+state, name)
 	}
 	left, _ := os.ReadDir(p.socketDir())
 	children = slices.DeleteFunc(children, func(pid int) bool { return syscall.Kill(pid, 0) != nil })
@@ -225,9 +225,9 @@ func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface
 	}
 }
 
-// sharing runs processes with the same directory one after another and, unless the plugin is exclusive, at the same
-// time.
-func sharing(b *bench) {
+// checkSharing runs processes with the same directory one after another and, unless the plugin is exclusive, at the
+// same time.
+func checkSharing(b *bench) {
 	p := b.serving("")
 	data, free := p.data, sentenceFree
 	next := func(step, sentence string) {
@@ -248,7 +248,7 @@ func sharing(b *bench) {
 	}
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL} {
 		kit.Must(p.cmd.Process.Signal(end))
-		p.exits(b.patience)
+		p.waitForExit(b.patience)
 		next(end.String()+" ends the process", free)
 	}
 	b.trial.Cover("5 processes with one directory, ended by SIGKILL and SIGTERM")
@@ -314,9 +314,9 @@ func listenersOf(pid int) (all []listenerAddress, err error) {
 	return all, nil
 }
 
-// listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
-// until its answer arrives, so a socket counts only if it stays open.
-func (p *process) listensNowhereElse() {
+// checkListeners looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
+// until its response arrives, so a socket counts only if it stays open.
+func (p *process) checkListeners() {
 	stay, err := p.otherListeners()
 	if err != nil {
 		kit.Must(kit.CannotJudge("this system does not show where a process listens: run the kit on Linux"))
@@ -331,8 +331,8 @@ func (p *process) listensNowhereElse() {
 	}
 }
 
-// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, and this is one
-// second more.
+// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, and this is
+// one second more.
 const lookup = 6 * time.Second
 
 // otherListeners returns the addresses that the process listens on, except the one in its handshake line.

@@ -78,12 +78,12 @@ func Properties() []kit.Property[Subject] {
 		}}
 	}
 	return []kit.Property[Subject]{
-		property(Cookie, servesItsKind), property(Handshake, handshakes), property(Guarded, guarded), property(Introduced, introduced), property(Configured, configures), property(Validated, validates),
-		property(Secretive, secretive), property(Loaded, loaded), property(Steady, steady), property(Silent, silent), property(Ending, ending), property(Sharing, sharing),
+		property(Cookie, checkKind), property(Handshake, checkHandshakes), property(Guarded, checkGuard), property(Introduced, checkInfo), property(Configured, checkConfigure), property(Validated, checkValidate),
+		property(Secretive, checkSecrets), property(Loaded, checkLoad), property(Steady, checkUsage), property(Silent, checkSilence), property(Ending, checkExit), property(Sharing, checkSharing),
 	}
 }
 
-// bench is what a property uses to test the plugin. It ends all processes that it started.
+// bench is what a property uses to test the plugin. It stops all processes that it started.
 type bench struct {
 	Subject
 	ctx       context.Context //nolint:containedctx // of one property
@@ -94,10 +94,10 @@ type bench struct {
 	current   string // the current directory of processes; "" for the kit's own
 }
 
-// silence ends all processes, and looks for lines that they have printed.
+// silence stops all processes, and looks for lines that they have printed.
 func (b *bench) silence() {
 	for _, p := range b.processes {
-		p.stop() // all of its output has been read then
+		p.stop() // by then, all of its output has been read
 		if lines := p.printed(); len(lines) > 0 {
 			kit.Reject(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "the calls of this property")
 		}

@@ -64,15 +64,15 @@ func (b *bench) wrongSettings() (all []wrong) {
 	return all
 }
 
-// judge compares the reported problems with the expected ones.
-func (w wrong) judge(step string, problems []*pluginv1.Problem) {
+// check compares the reported problems with the expected ones.
+func (w wrong) check(step string, problems []*pluginv1.Problem) {
 	step += " " + shown(w.settings)
 	if len(problems) == 0 {
 		sentence := sentenceObject
 		if len(w.unknown)+len(w.types) > 0 {
 			sentence = sentencePaths
 		}
-		kit.Reject("no problem", "the problems of the settings", sentence, step)
+		kit.Reject("no problem", "problems with the settings", sentence, step)
 	}
 	for _, path := range slices.Concat(w.unknown, w.types) {
 		if !slices.ContainsFunc(problems, func(p *pluginv1.Problem) bool {
@@ -85,7 +85,7 @@ func (w wrong) judge(step string, problems []*pluginv1.Problem) {
 	for _, p := range problems {
 		text := []rune(p.GetMessage())
 		if len(text) == 0 || len(text) > 1 && unicode.IsUpper(text[0]) && unicode.IsLower(text[1]) { // an acronym may come first
-			kit.Reject(fmt.Sprintf("%q", p.GetMessage()), "what is wrong, in lower case", sentenceLower, step)
+			kit.Reject(fmt.Sprintf("%q", p.GetMessage()), "a message in lower case that says what is wrong", sentenceLower, step)
 		}
 		nearest := p.GetNearest()
 		if nearest != "" && (slices.Contains(w.types, p.GetPath()) || slices.Contains(w.unknown, nearest) || nearest == p.GetPath()) {
@@ -94,16 +94,16 @@ func (w wrong) judge(step string, problems []*pluginv1.Problem) {
 	}
 }
 
-// configures tries invalid settings, and valid ones after them.
-func configures(b *bench) {
+// checkConfigure tries invalid settings, and valid ones after them.
+func checkConfigure(b *bench) {
 	all, p := b.wrongSettings(), b.start("1", "")
 	for _, w := range all {
-		w.judge("Configure with", p.ask(true, w.settings))
+		w.check("Configure with", p.ask(true, w.settings))
 	}
 	if problems := p.ask(true, b.Settings); len(problems) > 0 {
-		kit.Reject(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with wrong settings", "Configure with good ones")
+		kit.Reject(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with invalid settings", "Configure with valid ones")
 	}
-	p.stop() // it may hold resources that only one process can have
+	p.stop() // it may be using resources that only one process can have
 	p = b.start("1", "")
 	req := &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings(), DataDir: p.data, HostVersion: "99.0.0-next (a build)", HostCapabilities: []string{"exclusive", "a.word.of.tomorrow"}}
 	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "a field from a newer version"))
@@ -114,7 +114,7 @@ func configures(b *bench) {
 	}
 	p.stop()
 	b.configuresWithoutDirectory()
-	b.trial.Cover("%d wrong settings", len(all))
+	b.trial.Cover("%d invalid settings", len(all))
 }
 
 // configuresWithoutDirectory checks that a plugin without a data directory does not use the current directory instead.
@@ -142,7 +142,7 @@ func (b *bench) configuresWithoutDirectory() {
 	p := b.start("1", "")
 	_, err = configure(p, "")
 	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
-		kit.Reject(p.reason(err), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
+		kit.Reject(p.reason(err), "OK, with a problem if the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
 	}
 	if files := kit.Got(os.ReadDir(empty)); len(files) > 0 {
 		kit.Reject(fmt.Sprintf("it created %q in the current directory", files[0].Name()), "a problem, because the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
@@ -157,8 +157,8 @@ func (b *bench) goodSettings() string {
 	return string(b.Settings)
 }
 
-// validates tries the same settings with Validate, before and after the plugin is configured.
-func validates(b *bench) {
+// checkValidate tries the same settings with Validate, before and after the plugin is configured.
+func checkValidate(b *bench) {
 	all, p := b.wrongSettings(), b.start("1", "")
 	info := p.info()
 	declared := slices.Contains(info.GetCapabilities(), plugins.CapabilityValidate) || !slices.Contains(info.GetCapabilities(), plugins.CapabilityConfigure)
@@ -174,7 +174,7 @@ func validates(b *bench) {
 			b.trial.Cover("that it lacks Validate, as it declares")
 			return
 		case err != nil || len(resp.GetProblems()) > 0:
-			kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems, as Configure", sentenceSame, "Validate of the good settings")
+			kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems, as from Configure", sentenceSame, "Validate of the valid settings")
 		}
 	}
 	_, made := os.Stat(absent)
@@ -186,9 +186,9 @@ func validates(b *bench) {
 	for _, w := range append(all, wrong{settings: b.Settings}) {
 		problems := p.ask(false, w.settings)
 		if string(w.settings) != string(b.Settings) {
-			w.judge("Validate of", problems)
+			w.check("Validate of", problems)
 		} else if len(problems) > 0 {
-			kit.Reject(fmt.Sprint(problems), "no problems, as Configure", sentenceSame, "Configure", "Validate of the good settings")
+			kit.Reject(fmt.Sprint(problems), "no problems, as from Configure", sentenceSame, "Configure", "Validate of the valid settings")
 		}
 		if after := p.probe("after"); after != before {
 			kit.Reject(after.String(), before.String()+", as before", sentenceAnytime, "a call", "Validate of "+shown(w.settings), "a call")

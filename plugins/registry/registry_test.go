@@ -60,7 +60,7 @@ func TestEverythingCrossesTheWire(t *testing.T) {
 	reg := registry.Client(plugintest.Serve(t, registry.Plugin(impl)))
 	query := registry.Query{Text: "t\x00ü", Limit: 3, Cursor: "c"}
 	if page, err := reg.Search(t.Context(), query); err != nil || !reflect.DeepEqual(page, impl.page) || impl.query != query {
-		t.Errorf("got %+v, %v; it was asked %+v", page, err, impl.query)
+		t.Errorf("got %+v, %v for %+v", page, err, impl.query)
 	}
 	ref := registry.Ref{Name: "n", Version: "1", OS: "linux", Arch: "amd64"}
 	for _, kind := range []registry.Kind{registry.KindMCPB, registry.KindNPM, registry.KindPyPI, registry.KindRemote} {
@@ -69,7 +69,7 @@ func TestEverythingCrossesTheWire(t *testing.T) {
 			impl.pkg.Remote = registry.Remote{Transport: "sse", URL: "u", Headers: map[string]string{"H": "{v}"}}
 		}
 		if pkg, err := reg.Resolve(t.Context(), ref); err != nil || !reflect.DeepEqual(pkg, impl.pkg) || impl.ref != ref {
-			t.Errorf("got %+v, %v; it was asked %+v", pkg, err, impl.ref)
+			t.Errorf("got %+v, %v for %+v", pkg, err, impl.ref)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestADownloadThatIsCutOffIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestCancellingADownloadEndsItAtTheServer(t *testing.T) {
+func TestCancellingADownloadStopsItOnTheServer(t *testing.T) {
 	for name, end := range map[string]func(io.Closer, context.CancelFunc){
 		"by closing it":     func(body io.Closer, _ context.CancelFunc) { _ = body.Close() },
 		"by its context":    func(_ io.Closer, cancel context.CancelFunc) { cancel() },
@@ -186,7 +186,7 @@ func TestFillAndPlaces(t *testing.T) {
 		}
 	}
 	if _, ok := pkg.Fill("x {mode}", value); ok {
-		t.Error("a gap was not reported")
+		t.Error("a missing value should be reported")
 	}
 	for name, want := range map[string]bool{"key": true, "mode": true, "tenant": true, "token": true, "ENV": false} {
 		if pkg.Places(name) != want {

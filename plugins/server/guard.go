@@ -17,7 +17,7 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// guard wraps every method of a plugin. It translates errors, turns a panic into the failure of that one call, and
+// guard wraps every method of a plugin. It translates errors, turns a panic into a failure of only that call, and
 // refuses calls to the kind's services until Configure has succeeded.
 type guard struct {
 	plugin plugins.Plugin
@@ -64,7 +64,7 @@ func (g *guard) admit(method string) error {
 func (g *guard) recover(method string, err *error) {
 	if value := recover(); value != nil {
 		g.log.Error("a call to this plugin panicked", "method", method, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
-		*err = status.Error(codes.Internal, "the plugin panicked; its log has the stack"+detail(method, value))
+		*err = status.Error(codes.Internal, "the plugin panicked; its log contains the stack"+detail(method, value))
 	}
 }
 

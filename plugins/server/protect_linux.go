@@ -11,5 +11,5 @@ import (
 func nameProcess(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
 
 // protectMemory keeps other processes of the same user from reading the memory and the environment of
-// the plugin, which hold its settings.
+// the plugin, which contain its settings.
 func protectMemory() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// Serve serves p to the host that started this process. It returns when the host has ended the connection and the
+// Serve serves p to the host that started this process. It returns when the host has closed the connection and the
 // implementation is closed. Authors call Serve in their contract package instead, as the only statement of main. If the
 // process was not started by a host that wants this kind, Serve prints why and exits with status 1.
 func Serve(p plugins.Plugin) {
@@ -61,9 +61,9 @@ func refuse(cookie string, kind plugins.Kind) string {
 	case string(kind):
 		return ""
 	case "":
-		return fmt.Sprintf("this is a Ropewalk plugin of the kind %s; a server starts it when its configuration names it, and `ropewalk plugin test` checks it", kind)
+		return fmt.Sprintf("this is a Ropewalk plugin of kind %s; a server starts it if its configuration names it, and `ropewalk plugin test` checks it", kind)
 	}
-	return fmt.Sprintf("this plugin is of the kind %s, but was started as one of the kind %s; configure it in the section for its kind", kind, cookie)
+	return fmt.Sprintf("this plugin is of kind %s, but was started as one of kind %s; configure it in the section for its kind", kind, cookie)
 }
 
 func closeImpl(impl any, log hclog.Logger) {

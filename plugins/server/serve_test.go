@@ -142,7 +142,7 @@ func TestServeIsAllThatMainNeeds(t *testing.T) {
 	dir := t.TempDir()
 	right := plugins.Config{JSON: json.RawMessage(`{"note": "hello"}`), DataDir: dir}
 	if err := control.Configure(t.Context(), right); err != nil {
-		t.Fatalf("Configure after a refused one: %v", err)
+		t.Fatalf("Configure after one that was refused: %v", err)
 	}
 	if err := control.Configure(t.Context(), right); !errors.Is(err, plugins.ErrInvalid) {
 		t.Errorf("a second Configure: %v, want invalid", err)
@@ -212,7 +212,7 @@ func TestAPluginThatIsTerminatedClosesFirst(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatal("the plugin did not end")
+			t.Fatal("the plugin did not exit")
 		}
 	}
 	if _, err := os.Stat(socket); !errors.Is(err, os.ErrNotExist) {
@@ -229,7 +229,7 @@ func TestAPluginIsRefusedBeforeTheConnection(t *testing.T) {
 		client := host(t, plugins.KindAuth, 1, log)
 		_, err := client.Client()
 		client.Kill() // after that, its last output is in the log
-		if err == nil || !strings.Contains(log.String(), "is of the kind sessionstore, but was started as one of the kind auth") {
+		if err == nil || !strings.Contains(log.String(), "is of kind sessionstore, but was started as one of kind auth") {
 			t.Errorf("got %v, log:\n%s", err, log)
 		}
 	})
@@ -242,7 +242,7 @@ func TestAPluginIsRefusedBeforeTheConnection(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = []string{asPlugin + "=1"}
 		out, err := cmd.CombinedOutput()
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "plugin of the kind sessionstore") {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "plugin of kind sessionstore") {
 			t.Errorf("%v: %s", err, out)
 		}
 	})

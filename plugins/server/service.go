@@ -37,7 +37,7 @@ func (s *service) Configure(ctx context.Context, req *pluginv1.ConfigureRequest)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.configured {
-		return nil, fmt.Errorf("%w: the plugin is configured already; start another process for other settings", plugins.ErrInvalid)
+		return nil, fmt.Errorf("%w: the plugin has already been configured; start another process for other settings", plugins.ErrInvalid)
 	}
 	err := Configure(ctx, s.plugin.Impl, plugins.Config{
 		JSON: json.RawMessage(req.GetSettingsJson()), DataDir: req.GetDataDir(), HostVersion: req.GetHostVersion(), HostCapabilities: req.GetHostCapabilities(),

@@ -39,7 +39,7 @@ func servesOnlyItsServer(t *testing.T, kind plugins.Kind, path string) {
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), host.Cookie + "=" + cookie}
 		out, err := cmd.CombinedOutput()
 		exit, ok := errors.AsType[*exec.ExitError](err)
-		if !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "of the kind "+string(kind)) {
+		if !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "of kind "+string(kind)) {
 			t.Errorf("started as %q it ends with %v and says %q", cookie, err, out)
 		}
 	}

@@ -12,10 +12,10 @@ pub fn refuse(kind: &str, protocol: u32) -> Option<String> {
     match env::var("ROPEWALK_PLUGIN").unwrap_or_default() {
         wanted if wanted.is_empty() => {
             return Some(format!(
-                "this is a Ropewalk plugin of the kind {kind}; a server starts it when its configuration names it, and `ropewalk plugin test` checks it"
+                "this is a Ropewalk plugin of kind {kind}; a server starts it if its configuration names it, and `ropewalk plugin test` checks it"
             ));
         }
-        wanted if wanted != kind => return Some(format!("this is a plugin of the kind {kind}, but it was started as a plugin of the kind {wanted}")),
+        wanted if wanted != kind => return Some(format!("this is a plugin of kind {kind}, but it was started as a plugin of kind {wanted}")),
         _ => {}
     }
     let versions = env::var("PLUGIN_PROTOCOL_VERSIONS").unwrap_or_else(|_| protocol.to_string());

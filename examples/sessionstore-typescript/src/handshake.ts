@@ -15,12 +15,12 @@ export function refuse(env: NodeJS.ProcessEnv, kind: string, wire: number): stri
   const wanted = env[COOKIE] ?? "";
   if (wanted === "") {
     return (
-      `this is a Ropewalk plugin of the kind ${kind}; a server starts it when its configuration names it, ` +
+      `this is a Ropewalk plugin of kind ${kind}; a server starts it if its configuration names it, ` +
       "and `ropewalk plugin test` checks it"
     );
   }
   if (wanted !== kind) {
-    return `this is a plugin of the kind ${kind}, but it was started as a plugin of the kind ${wanted}`;
+    return `this is a plugin of kind ${kind}, but it was started as a plugin of kind ${wanted}`;
   }
   const versions = (env.PLUGIN_PROTOCOL_VERSIONS ?? String(wire)).split(",");
   if (!versions.includes(String(wire))) {

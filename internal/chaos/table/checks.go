@@ -32,7 +32,7 @@ func trust() []check {
 		{"A package, or its install scripts", "core/apps/source", "TestOnlyRegularFilesOfPackagesAreRead|TestAPackageWithScriptsIsFoundOnceHoweverManyLinksLeadToIt"},
 		{"An identity that the provider", "core/access", "TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere|TestALoginIsCheckedWithItsProviderBeforeTheIntervalEnds"},
 		{"An identity that the provider", "test/e2e/login", "TestFiftyUsersKeepTheirIdentityUnderLoad"},
-		{"An identity that the provider", "plugins/auth/internal/relyingparty", "TestATokenIsGoodWhileTheProviderSaysThatItIsActive"},
+		{"An identity that the provider", "plugins/auth/internal/relyingparty", "TestATokenIsValidWhileTheProviderReportsItAsActive"},
 		{"Forged, expired, replayed", "core/access", "TestAnInvalidLogoutTokenEndsNothing|TestATokenIssuedBeforeALogoutIsNotAcceptedAgain"},
 		{"Forged, expired, replayed", "plugins/auth/internal/relyingparty", "TestLogoutTokens"},
 	}

@@ -25,17 +25,17 @@ func endings(ctx context.Context, t *kit.Trial, s Subject) {
 	parts := w.torn(r, one)
 	for i := range t.Count(10) {
 		w.write(one, one.next(1+r.IntN(30), 1))
-		w.again(i%3 != 2)
+		w.restart(i%3 != 2)
 		w.check(one, durable)
 		w.interrupted(one, time.Duration(r.IntN(20_000))*time.Microsecond)
 	}
 	if files := kit.Got(contents(s.Data)); len(files) == 0 && s.Backend == nil && !s.Fixed {
-		kit.Must(kit.CannotJudge("the kit could not put part of a write into the sink's files: write ${data} in the settings where its folder belongs, or give --backend HOST:PORT, or --backend none if it keeps no files"))
+		kit.Must(kit.CannotJudge("the kit could not put part of a write into the sink's files: put ${data} in place of its folder in the settings, or give --backend HOST:PORT, or --backend none if it keeps no files"))
 	}
-	t.Cover("%d processes that were killed after an answer or during a write, and %d that found a part of a write in a file", 2*t.Count(10), parts)
+	t.Cover("%d processes that were killed after a response or during a write, and %d that found part of a write in a file", 2*t.Count(10), parts)
 }
 
-// interrupted kills the process a moment after a write has started.
+// interrupted kills the process shortly after a write has started.
 func (w *world) interrupted(s *stream, moment time.Duration) {
 	batch := s.next(100, 1)
 	w.note("Write to %.20q: %s; kill -9 after %s", s.name, numbers(batch), moment)
@@ -56,7 +56,7 @@ func (w *world) interrupted(s *stream, moment time.Duration) {
 	if <-answered == nil {
 		s.keep(batch)
 	}
-	w.again(false)
+	w.restart(false)
 	w.check(s, durable)
 	w.insist(s, batch)
 	w.check(s, keptOnce)
@@ -115,7 +115,7 @@ func (w *world) torn(r *rand.Rand, s *stream) (n int) {
 	path, ok := grown(before, after)
 	if !ok { // not a log file, so any part of the batch may have been kept
 		s.keep(batch)
-		w.again(false)
+		w.restart(false)
 		return 0
 	}
 	was, whole := before[path], after[path]
@@ -128,18 +128,18 @@ func (w *world) torn(r *rand.Rand, s *stream) (n int) {
 		kit.Must(os.WriteFile(path, whole[:len(was)+max(0, part)], 0o600))
 		n, w.history = n+1, []string{fmt.Sprintf("Write to %.20q: %s; kill -9 when %d of its %d bytes are in %s", s.name, numbers(batch), part, added, filepath.Base(path))}
 		try := &stream{name: s.name, kept: slices.Clip(s.kept), perhaps: batch}
-		w.again(false)
+		w.restart(false)
 		w.check(try, durable)
 		w.insist(try, batch)
 		w.check(try, keptOnce)
 		w.write(try, try.next(1, 1))
-		w.again(true)
+		w.restart(true)
 		w.check(try, durable)
 	}
 	s.keep(batch)
 	w.halt()
 	kit.Must(os.WriteFile(path, whole, 0o600))
-	w.again(false)
+	w.restart(false)
 	return n
 }
 
@@ -160,9 +160,9 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Fixed, full > 0:
 		t.Cover("a deadline that has passed, and a disk that was full after %d different parts of a write", full)
 	default:
-		kit.Must(kit.CannotJudge("the kit was not given a way to make writes fail: write ${data} in the settings where the folder of the sink belongs, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to make writes fail: put ${data} in place of the sink's folder in the settings, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
 	}
-	w.again(true)
+	w.restart(true)
 	w.check(one, durable) // stopping may lose data that was only in memory
 }
 
@@ -171,12 +171,12 @@ func (w *world) outages(s *stream) {
 	for i := range w.t.Count(5) {
 		w.note("the backend is unreachable")
 		w.duringOutage(w.Backend.Stop, s, 2+i, false)
-		w.note("the backend does not answer")
+		w.note("the backend does not respond")
 		w.duringOutage(w.Backend.Stall, s, 2+i, false)
 	}
 	if w.Receiver != nil {
 		for _, status := range []int{300, 302, 307, 400, 401, 403, 404, 413, 429, 500, 503} {
-			w.note("the receiver answers %d", status)
+			w.note("the receiver responds with %d", status)
 			w.duringOutage(func(context.Context) error { w.Receiver.refuse(status); return nil }, s, 2, status < 400) // a sink may follow a redirect
 		}
 	}
@@ -192,7 +192,7 @@ func (w *world) outages(s *stream) {
 			w.settles(s)
 		}
 	}
-	w.t.Cover("a backend that is unreachable or does not answer, and %d connections that broke at another piece of a write", cuts)
+	w.t.Cover("a backend that is unreachable or does not respond, and %d connections that broke at different points of a write", cuts)
 }
 
 // settles repeats what was not acknowledged, and compares the sink with the model.
@@ -216,7 +216,7 @@ func (w *world) duringOutage(stop func(context.Context) error, s *stream, n int,
 		w.Receiver.refuse(0)
 	}
 	kit.Must(errors.Join(err, w.Backend.Start(context.WithoutCancel(w.ctx))))
-	if n%2 == 1 { // records that are kept late must not get in the way of the repeated ones
+	if n%2 == 1 { // records that are stored late must not interfere with the repeated ones
 		kit.Must(kit.Pause(w.ctx, 2*time.Second))
 	}
 	w.settles(s)

@@ -339,7 +339,7 @@ func TestCorrectButUnusualSinksPass(t *testing.T) {
 				r.Arguments = json.RawMessage(" " + strings.ReplaceAll(string(r.Arguments), "/", `\/`) + "\n")
 			}
 		}),
-		"one that combines writes of several servers": func(s *sink) {
+		"one that combines writes from several servers": func(s *sink) {
 			s.reach = func(ctx context.Context) error {
 				_ = kit.Pause(ctx, 3*time.Millisecond)
 				return s.disk.Reach(ctx)
@@ -353,7 +353,7 @@ func TestCorrectButUnusualSinksPass(t *testing.T) {
 			}
 			return err
 		}),
-		"one that returns the error of the deadline": func(s *sink) {
+		"one that returns the context's deadline error": func(s *sink) {
 			s.write = func(c *call) error {
 				if err := c.append(); err == nil || c.ctx.Err() == nil {
 					return err

@@ -44,7 +44,7 @@ type Subject struct {
 type Process struct {
 	Sink  audit.Sink
 	Kill  func()                   // kills it, without a chance to finish anything
-	Close func()                   // ends it as a server does
+	Close func()                   // stops it as a server does
 	Limit func(length int64) error // prevents its files from growing beyond length, as if the disk were full; a negative length removes the limit. May be nil
 }
 
@@ -116,7 +116,7 @@ func (s Subject) begin(ctx context.Context, t *kit.Trial) *world {
 	}
 	if _, reads := p.Sink.(audit.Reader); !reads && s.Receiver == nil {
 		p.Close()
-		kit.Must(kit.CannotJudge(`the sink does not have the capability "read": write ${receiver} in the settings where the address of its receiver belongs, http://${receiver}/audit for example`))
+		kit.Must(kit.CannotJudge(`the sink does not have the capability "read": put ${receiver} in place of its receiver's address in the settings, for example http://${receiver}/audit`))
 	}
 	return &world{Subject: s, ctx: ctx, t: t, p: p}
 }
@@ -132,14 +132,14 @@ func (w *world) note(format string, args ...any) {
 func (w *world) fail(answered, demanded, sentence string) {
 	steps := w.history
 	if len(steps) > 25 {
-		steps = append([]string{fmt.Sprintf("(%d steps before)", len(steps)-25)}, steps[len(steps)-25:]...)
+		steps = append([]string{fmt.Sprintf("(%d earlier steps)", len(steps)-25)}, steps[len(steps)-25:]...)
 	}
 	kit.Reject(answered, demanded, sentence, steps...)
 }
 
-// again ends the process and starts the next one.
-func (w *world) again(kill bool) {
-	w.note("%s, and start the next process", map[bool]string{true: "kill -9", false: "end the process"}[kill])
+// restart stops the process and starts the next one.
+func (w *world) restart(kill bool) {
+	w.note("%s, and start the next process", map[bool]string{true: "kill -9", false: "stop the process"}[kill])
 	if kill {
 		w.p.Kill()
 	}
@@ -147,7 +147,7 @@ func (w *world) again(kill bool) {
 	w.p = &Process{Close: func() {}}
 	p, err := w.Open(w.ctx)
 	if err != nil {
-		w.fail(fmt.Sprintf("it does not start: %v", err), "a start with the records that it has", durable)
+		w.fail(fmt.Sprintf("it does not start: %v", err), "a process that starts with the existing records", durable)
 	}
 	w.p = p
 }
@@ -317,7 +317,7 @@ func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, de
 	s.perhaps = records
 	switch late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil; {
 	case took > deadline+w.t.Limit(patience):
-		w.fail(fmt.Sprintf("after %s", took.Round(time.Millisecond)), fmt.Sprintf("an answer soon after the deadline of %s", deadline), soon)
+		w.fail(fmt.Sprintf("after %s", took.Round(time.Millisecond)), fmt.Sprintf("a response soon after the deadline of %s", deadline), soon)
 	case err == nil:
 		w.fail("OK", "UNAVAILABLE", noHope)
 	case !errors.Is(err, plugins.ErrUnavailable) && !late:

@@ -125,7 +125,7 @@ func (s Subject) alike(ctx context.Context, t *kit.Trial) {
 			for i, one := range streams {
 				w.write(one, one.next(1+i, 1))
 			}
-			w.again(true)
+			w.restart(true)
 		}
 		for _, one := range streams {
 			w.check(one, differ)
@@ -167,7 +167,7 @@ func (w *world) step(draw *rapid.T, s *stream) {
 	case 6:
 		w.write(s, nil)
 	case 7:
-		w.again(rapid.Bool().Draw(draw, "kill"))
+		w.restart(rapid.Bool().Draw(draw, "kill"))
 	case 8:
 		w.pages(s, rapid.Uint64().Draw(draw, "after"), rapid.IntRange(1, 4).Draw(draw, "limit"))
 	}
@@ -305,7 +305,7 @@ func amounts(ctx context.Context, t *kit.Trial, s Subject) {
 		}
 		w.write(old, first)
 		w.check(old, however)
-		w.again(kill)
+		w.restart(kill)
 	}
 	large := newStream()
 	for _, sizes := range [][]int{{audit.MaxArguments - 2}, {3 << 20, 3 << 20}, {audit.MaxBatch - 4096}, {3 << 20}, {3 << 20}} {
@@ -329,7 +329,7 @@ func amounts(ctx context.Context, t *kit.Trial, s Subject) {
 	for _, sentence := range []string{atOnce, durable} {
 		w.check(long, sentence)
 		w.check(large, sentence)
-		w.again(true)
+		w.restart(true)
 	}
 	t.Cover("repeats of streams with %d records, before %d others, before and after restarts, and a stream of 35 MiB", len(long.kept), many)
 }

@@ -74,8 +74,8 @@ type sink struct {
 	close  func()
 }
 
-// lock locks the sink and its file. Without the lock of the file, a reader takes a line that another process is writing
-// for one that was torn.
+// lock locks the sink and its file. Without the file lock, a reader would mistake a line that another process is still
+// writing for a torn one.
 func (s *sink) lock() (unlock func(), err error) {
 	s.mu.Lock()
 	if err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX); err != nil {
@@ -100,7 +100,7 @@ func (s *sink) Write(ctx context.Context, stream string, records []audit.Record)
 	return s.write(&call{s, ctx, stream, slices.Clone(records)})
 }
 
-// page is what a Read asks for, and the stream.
+// page is what a Read requests, and the stream.
 type page struct {
 	kept  []audit.Record
 	after uint64
@@ -239,7 +239,7 @@ func open(t *testing.T, change func(*sink)) audittest.Subject {
 	}}
 }
 
-func TestAReaderDoesNotTakeAWriteUnderWayForATornLine(t *testing.T) {
+func TestAReaderDoesNotMistakeAWriteInProgressForATornLine(t *testing.T) {
 	subject := open(t, func(*sink) {})
 	writer, reader := kit.Got(subject.Open(t.Context())).Sink.(*sink), kit.Got(subject.Open(t.Context())).Sink.(*sink)
 	line := append(kit.Got(json.Marshal(audit.Entry{Stream: "s", Record: audit.Record{Sequence: 1}})), '\n')
@@ -252,17 +252,17 @@ func TestAReaderDoesNotTakeAWriteUnderWayForATornLine(t *testing.T) {
 	}()
 	select {
 	case <-read:
-		t.Error("it did not wait for the writer")
+		t.Error("the reader did not wait for the writer")
 	case <-time.After(100 * time.Millisecond):
 	}
 	kit.Must(writer.appendTo(writer.file, 9, line[9:]))
 	unlock()
 	if n := <-read; n != 1 {
-		t.Errorf("it read %d records", n)
+		t.Errorf("the reader got %d records", n)
 	}
 }
 
-// relay is the built-in sink for receivers, with a hop on the way that changes what it learns.
+// relay is a hop between the built-in http sink and its receiver. It can change the status that the sink sees.
 type relay struct{ learns func(status int) int }
 
 func relayed(t *testing.T, change func(*relay)) audittest.Subject {
@@ -295,7 +295,7 @@ func relayed(t *testing.T, change func(*relay)) audittest.Subject {
 	}}
 }
 
-func TestSinksThatPassRecordsOnAreJudgedByWhatTheirReceiverSays(t *testing.T) {
+func TestSinksThatForwardRecordsAreJudgedByWhatTheirReceiverHas(t *testing.T) {
 	takes := func(statuses func(int) bool) func(*relay) {
 		return func(r *relay) {
 			r.learns = func(status int) int {
@@ -307,11 +307,11 @@ func TestSinksThatPassRecordsOnAreJudgedByWhatTheirReceiverSays(t *testing.T) {
 		}
 	}
 	for lie, change := range map[string]func(*relay){
-		"takes every answer for OK": takes(func(int) bool { return true }),
-		"drops what its receiver finds wrong": takes(func(status int) bool {
+		"treats every response as OK": takes(func(int) bool { return true }),
+		"drops records that its receiver rejects": takes(func(status int) bool {
 			return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge
 		}),
-		"takes a redirect for OK":                   takes(func(status int) bool { return status < 400 }),
+		"treats a redirect as OK":                   takes(func(status int) bool { return status < 400 }),
 		"does not wait for a receiver that is busy": takes(func(status int) bool { return status == http.StatusTooManyRequests || status >= 500 }),
 		"nothing wrong":                             func(*relay) {},
 	} {

@@ -15,6 +15,6 @@ type Settings struct {
 // Check implements plugins.Checker.
 func (s *Settings) Check(problems *plugins.ConfigError) {
 	if s.File != "" && !filepath.IsAbs(s.File) {
-		problems.Add("file", "must be an absolute path; leave it out to get audit.log in the directory of the plugin")
+		problems.Add("file", "must be an absolute path; leave it out to use audit.log in the plugin's directory")
 	}
 }

@@ -92,7 +92,7 @@ func TestARecordIsRefusedAfterTheFileWasRemoved(t *testing.T) {
 	}
 }
 
-func TestCallsEndWithTheirContext(t *testing.T) {
+func TestCallsStopWhenTheirContextEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	s := open(t, path)
 	if err := s.Write(t.Context(), "one", some(1, 1)); err != nil {
@@ -116,7 +116,7 @@ func some(first, last uint64) (records []audit.Record) {
 }
 
 // Each sink knows what the file contained when it started, and what the other one has written since.
-func TestTwoSinksOfAFileWriteARecordOnce(t *testing.T) {
+func TestTwoSinksForOneFileWriteEachRecordOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	first := open(t, path)
 	if err := first.Write(t.Context(), "one", some(1, 2)); err != nil {
@@ -162,7 +162,7 @@ func TestARecordThatCannotBeWrittenIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAFileWithOtherContentIsReportedForItsSetting(t *testing.T) {
+func TestAFileWithUnrelatedContentIsReportedForItsSetting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	other, err := hashchain.Open(path, false, nil)
 	if err != nil {
@@ -177,16 +177,16 @@ func TestAFileWithOtherContentIsReportedForItsSetting(t *testing.T) {
 	}
 }
 
-func TestAClosedSinkHasLetGoOfItsFile(t *testing.T) {
+func TestAClosedSinkHasReleasedItsFile(t *testing.T) {
 	if err := file.New().Close(); err != nil {
-		t.Errorf("without a file: %v", err)
+		t.Errorf("closing a sink that has no file: %v", err)
 	}
 	s := open(t, filepath.Join(t.TempDir(), "audit.log"))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("write after the end: %v", err)
+		t.Errorf("a write after Close: got %v, want unavailable", err)
 	}
 }
 

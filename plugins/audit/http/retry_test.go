@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/audit"
 )
 
-// busyUntil is a collector that responds with 503 until then, and counts requests.
+// busyUntil is a collector that responds with 503 until it is ready, and counts requests.
 type busyUntil struct {
 	then  time.Time
 	asked int
@@ -40,7 +40,7 @@ func TestABusyCollectorIsRetriedAtLeastEveryThreeSeconds(t *testing.T) {
 			t.Error(err)
 		}
 		if late := time.Since(collector.then); late > 3*time.Second || collector.asked < 200 || collector.asked > 1000 {
-			t.Errorf("it was asked %d times, the last time %v after it was ready", collector.asked, late)
+			t.Errorf("the collector received %d requests, the last one %v after it was ready", collector.asked, late)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestRecordsAcceptedAtTheDeadlineAreAcknowledged(t *testing.T) {
 			return resp, err
 		})
 		if err := s.Write(ctx, "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil || s.lastOf("one") != 1 {
-			t.Errorf("%d counts as written: %v", s.lastOf("one"), err)
+			t.Errorf("the last sequence is %d, want 1: %v", s.lastOf("one"), err)
 		}
 	})
 }

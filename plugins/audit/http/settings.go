@@ -54,7 +54,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	case hostport.Check(at) != nil:
 		problems.Add("url", "%v", hostport.Check(at))
 	case at.User != nil:
-		problems.Add("url", "must not hold a user or a password; use token or headers")
+		problems.Add("url", "must not contain a user name or password; use token or headers")
 	case at.Scheme == "http" && s.TLS != (TLS{}):
 		problems.Add("tls", "needs a url that starts with https://")
 	}
@@ -88,7 +88,7 @@ func (t TLS) config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("caFile %s has no certificate in PEM", t.CAFile)
+			return nil, fmt.Errorf("caFile %s contains no PEM certificate", t.CAFile)
 		}
 	}
 	if (t.CertFile == "") != (t.KeyFile == "") {

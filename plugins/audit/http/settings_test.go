@@ -35,7 +35,7 @@ func TestTLSFilesAreRead(t *testing.T) {
 		t.Errorf("got version %x, roots %v, %d certificates", config.MinVersion, config.RootCAs != nil, len(config.Certificates))
 	}
 	for files, want := range map[TLS]string{
-		{CAFile: empty}:                 "caFile " + empty + " has no certificate in PEM",
+		{CAFile: empty}:                 "caFile " + empty + " contains no PEM certificate",
 		{CertFile: empty, KeyFile: key}: "certificate",
 	} {
 		if _, err := files.config(); err == nil || !strings.Contains(err.Error(), want) {

@@ -114,7 +114,7 @@ func (s *Sink) send(ctx context.Context, stream string, records []audit.Record) 
 	var last error
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		err := s.post(ctx, body)
-		if last == nil || ctx.Err() == nil { // an attempt that the deadline cut off does not show what is wrong
+		if last == nil || ctx.Err() == nil { // the error of an attempt that the deadline cut short does not show what is wrong
 			last = err
 		}
 		return struct{}{}, err

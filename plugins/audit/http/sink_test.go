@@ -111,7 +111,7 @@ func TestAcceptedRecordsAreNotSentAgain(t *testing.T) {
 		t.Errorf("the collector got %d records, want 8", taken.Load())
 	}
 	if err := s.Write(t.Context(), "two", some(1)); err != nil || taken.Load() != 9 {
-		t.Errorf("with a record of another stream, it got %d records: %v", taken.Load(), err)
+		t.Errorf("after a record from another stream, the collector had %d records, want 9: %v", taken.Load(), err)
 	}
 }
 
@@ -133,18 +133,18 @@ func TestABatchIsNotAcknowledgedWhenItsFirstHalfIsRejected(t *testing.T) {
 		t.Errorf("the collector accepted %d records: %v", taken.Load(), err)
 	}
 	if err := s.Write(t.Context(), "one", some(8)); err != nil || taken.Load() != 8 {
-		t.Errorf("once it accepts them, the collector accepted %d records: %v", taken.Load(), err)
+		t.Errorf("after another attempt, the collector had accepted %d records, want 8: %v", taken.Load(), err)
 	}
 }
 
-func TestARecordThatIsTooLargeAloneIsRefused(t *testing.T) {
+func TestASingleRecordThatIsTooLargeIsRefused(t *testing.T) {
 	settings, taken := answers(t, 413, 413, 413)
 	if err := open(t, settings).Write(t.Context(), "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "413") || taken.Load() != 0 {
 		t.Errorf("the collector accepted %d records: %v", taken.Load(), err)
 	}
 }
 
-func TestAClosedSinkLeavesNoConnection(t *testing.T) {
+func TestAClosedSinkLeavesNoConnectionOpen(t *testing.T) {
 	ended := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(&audittest.Receiver{})
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -158,7 +158,7 @@ func TestAClosedSinkLeavesNoConnection(t *testing.T) {
 	if err := errors.Join(s.Write(t.Context(), "one", some(1)), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Receive(t, "the end of the connection", ended)
+	testkit.Receive(t, "the close of the connection", ended)
 }
 
 func TestASinkThatWasNeverConfiguredCanBeClosed(t *testing.T) {
@@ -212,7 +212,7 @@ func TestUnusableValuesAreReportedForTheirSettings(t *testing.T) {
 		`{"url": "http://c", "timeout": "0s"}`: "timeout: must be a positive",
 		`{"url": "https://c", "tls": {"keyFile": "/no/such"}}`:                "goes together with keyFile",
 		`{"url": "http://c", "token": "a\nb"}`:                                "token: must be text",
-		`{"url": "http://a:b@c"}`:                                             "url: must not hold a user",
+		`{"url": "http://a:b@c"}`:                                             "url: must not contain a user name",
 		`{"url": "http://c", "tok": 1}`:                                       `did you mean "token"`,
 		`{"url": "http://c", "timeout": "-1s"}`:                               "timeout: must be a positive",
 		`{"url": "http://c", "tls": {"caFile": "x"}}`:                         "tls: needs a url that starts with https",

@@ -13,7 +13,7 @@ type grant struct {
 	refreshes        bool
 }
 
-// accounts is what a Provider knows about its logins. It is a part of its state.
+// accounts is the part of a Provider's state that concerns its logins.
 type accounts struct {
 	subject      string           // who logs in
 	refreshes    bool             // logins get refresh tokens, each valid once
@@ -53,7 +53,7 @@ func (a *accounts) who(g grant) string {
 	return g.subject
 }
 
-// info returns the UserInfo response, or nil if the token or its session has ended.
+// info returns the UserInfo response, or nil if the token is unknown or its session is over.
 func (a *accounts) info(access string) map[string]any {
 	g, good := a.access[access]
 	if !good || a.ended[g.session] {
@@ -128,7 +128,7 @@ func (p *Provider) idToken(nonce string) (token string) {
 	return token
 }
 
-// logoutClaims returns the claims of a good logout token.
+// logoutClaims returns the claims of a valid logout token.
 func (p *Provider) logoutClaims() map[string]any {
 	now := time.Now()
 	return map[string]any{

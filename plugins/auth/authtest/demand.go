@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// answers is the set of answers that the contract allows.
+// answers is a set of results of a call: those that the contract allows, or the one that was returned.
 type answers uint8
 
 const (
@@ -65,19 +65,19 @@ func (d *demand) mayRefuse(why string) {
 	}
 }
 
-// unsure replaces the allowed answers, for cases in which the adapter cannot know everything.
+// unsure replaces the allowed results, for cases in which the adapter cannot know everything.
 func (d *demand) unsure(allowed answers, why, sentence string) {
 	d.allowed, d.why, d.sentence = allowed, why, sentence
 }
 
-// answered classifies the result of a call. It returns 0 for an error that is not one of the three answers.
+// answered classifies the result of a call. It returns 0 for an error that is none of the three.
 func answered(ctx context.Context, err error) answers {
 	switch {
 	case err == nil:
 		return accept
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		return refuse
-	case errors.Is(err, plugins.ErrNotFound): // there is no provider; it is not just unavailable
+	case errors.Is(err, plugins.ErrNotFound): // there is no provider at all
 		return 0
 	case errors.Is(err, plugins.ErrUnavailable), ctx.Err() != nil: // after the deadline, any error that is not a verdict will do
 		return cannotTell
@@ -88,28 +88,28 @@ func answered(ctx context.Context, err error) answers {
 // check compares the result of a call with the demand. It returns nil if the result is allowed.
 func (d *demand) check(ctx context.Context, id auth.Identity, err error) error {
 	if answered(ctx, err)&d.allowed == 0 {
-		return kit.NewFailure(said(id, err), fmt.Sprintf("%s: %s", d.allowed, d.why), d.sentence)
+		return kit.NewFailure(describeResult(id, err), fmt.Sprintf("%s: %s", d.allowed, d.why), d.sentence)
 	}
 	if err != nil || d.judge == nil {
 		return nil
 	}
 	if problem, sentence := d.judge(id); problem != "" {
-		return kit.NewFailure(said(id, err), problem, sentence)
+		return kit.NewFailure(describeResult(id, err), problem, sentence)
 	}
 	return nil
 }
 
-// said formats a result for a report.
-func said(id auth.Identity, err error) string {
+// describeResult formats a result for a report.
+func describeResult(id auth.Identity, err error) string {
 	if err != nil {
 		return clip(kit.ErrorText(err), 200)
 	}
 	return clip(fmt.Sprintf("OK: subject %q of %q, organization %q, role %q, e-mail address %q, scopes %q, until %s", id.Subject, id.Issuer, id.OrganizationID, id.OrgRole, id.Email, id.Scopes, id.ExpiresAt.UTC()), 600)
 }
 
-func clip(text string, most int) string {
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+func clip(text string, maximum int) string {
+	if len(text) > maximum {
+		return strings.ToValidUTF8(text[:maximum], "") + "…"
 	}
 	return text
 }
@@ -134,7 +134,7 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 	case id.Email != "" && id.Email != text("email") && !missing("email"):
 		return fmt.Sprintf("the e-mail address %q, or none", text("email")), sEmail
 	case id.Email != "" && !w.loose && claims["email_verified"] != true && claims["email_verified"] != "true":
-		return "no e-mail address: the provider does not say that it is verified", sVouches
+		return "no e-mail address, because the provider does not report it as verified", sVouches
 	case !slices.Contains(organizations, id.OrganizationID) && !missing(organizationClaim):
 		return fmt.Sprintf("the organization %q", strings.Join(organizations, ", ")), sOwn
 	case id.SessionID != "" && !w.loose && !anyText(about(claims, "sid", "session"), id.SessionID):
@@ -142,12 +142,12 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 	}
 	for _, scope := range id.Scopes {
 		if strings.Contains(scope, " ") || !missing("scope") && !anyText(claims["scope"], scope) && !anyText(claims["scp"], scope) {
-			return fmt.Sprintf("no scope %q: the token does not grant it", scope), sScopes
+			return fmt.Sprintf("no scope %q, because the token does not grant it", scope), sScopes
 		}
 	}
 	for _, group := range id.Groups {
 		if !w.loose && !anyText(about(claims, "group", "role", "team", "member", "permission"), group) {
-			return fmt.Sprintf("no group %q: the token does not name it", group), sGroups
+			return fmt.Sprintf("no group %q, because the token does not name it", group), sGroups
 		}
 	}
 	for word := range strings.FieldsSeq(strings.ToLower(id.DisplayName)) {
@@ -156,7 +156,7 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		}
 	}
 	if id.Groups != nil && !w.loose && !namesGroups(claims, id.Groups) {
-		return "all groups of a claim, or none: the token names no others", sNamesGroups
+		return "all groups from one claim, or none", sNamesGroups
 	}
 	if problem := w.judgeRole(claims, id.OrgRole); problem != "" && !missing(RoleClaim) {
 		return problem, sRole
@@ -164,7 +164,7 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 	if len(id.Claims) > 0 && !w.loose {
 		have := readObject(id.Claims)
 		if have == nil {
-			return "claims that are one JSON object", sClaims
+			return "claims in one JSON object", sClaims
 		}
 		for name, value := range have {
 			if !reflect.DeepEqual(value, claims[name]) {
@@ -217,7 +217,7 @@ func (w *world) judgeRole(claims map[string]any, got string) string {
 	exact, single := claims[w.roleClaim].(string)
 	switch {
 	case rank > highest:
-		return fmt.Sprintf("no higher role than %q", ranks[highest])
+		return fmt.Sprintf("no role higher than %q", ranks[highest])
 	case w.roleClaim != "" && !w.limits.NoRoles && single && slices.Index(ranks, exact) > 1 && got != exact:
 		return fmt.Sprintf("the role %q", exact)
 	}

@@ -107,11 +107,11 @@ func cutting(_ *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler
 func outages() []*fault {
 	unreachable := func(*Provider, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 	all := []*fault{
-		{"is unavailable", "", unreachable}, {"answers 500", "", answering(500, `{"error":"server_error"}`)}, {"answers 503", "", answering(503, "")},
-		{"answers 404", "", answering(404, "not found")}, {"answers 429", "", answering(429, `{}`)}, {"answers with HTML", "", answering(200, "<html>please log in</html>")},
-		{"answers with nothing", "", answering(200, "")}, {"answers with null", "", answering(200, "null")}, {"answers with a list", "", answering(200, `[]`)},
-		{"answers with a key set that is text", keysPath, answering(200, `{"keys": "none"}`)}, {"never answers", "", stalling},
-		{"cuts its answers off", "", cutting}, {"never ends its key set", keysPath, endless}, {"never ends its metadata", documentPath, endless},
+		{"is unavailable", "", unreachable}, {"returns 500", "", answering(500, `{"error":"server_error"}`)}, {"returns 503", "", answering(503, "")},
+		{"returns 404", "", answering(404, "not found")}, {"returns 429", "", answering(429, `{}`)}, {"returns HTML", "", answering(200, "<html>please log in</html>")},
+		{"returns nothing", "", answering(200, "")}, {"returns null", "", answering(200, "null")}, {"returns a list", "", answering(200, `[]`)},
+		{"returns a key set that is text", keysPath, answering(200, `{"keys": "none"}`)}, {"never responds", "", stalling},
+		{"cuts its responses off", "", cutting}, {"never ends its key set", keysPath, endless}, {"never ends its metadata", documentPath, endless},
 		{"writes a key set of 3 MiB", keysPath, changing(func(_ *Provider, doc map[string]any) { doc["x_large"] = strings.Repeat("x", large) })},
 		{"writes metadata of 3 MiB", documentPath, changing(func(_ *Provider, doc map[string]any) { doc["x_large"] = strings.Repeat("x", large) })},
 		{"redirects to another host for its keys", keysPath, elsewhere}, {"redirects to another host for its metadata", documentPath, elsewhere},
@@ -126,7 +126,7 @@ func outages() []*fault {
 	return all
 }
 
-// outagesOf returns the faults that make one endpoint unusable.
+// outagesOf returns the faults that make the endpoint at path unusable.
 func outagesOf(path string) (all []*fault) {
 	for _, f := range outages() {
 		if f.at == "" {
@@ -281,7 +281,7 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if client != p.ClientID || secret != p.ClientSecret || r.PostFormValue("token") == "" {
-		http.Error(w, "who asks?", http.StatusUnauthorized)
+		http.Error(w, "unknown client", http.StatusUnauthorized)
 		return
 	}
 	answer(w, http.StatusOK, body)

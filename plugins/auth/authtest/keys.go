@@ -30,7 +30,7 @@ type Keys struct {
 	edwards, otherEd   ed25519.PrivateKey
 
 	mu   sync.Mutex
-	rows map[string][]row // chosen earlier: they are the same for every provider
+	rows map[string][]row // chosen earlier, because they are the same for every provider
 }
 
 // chosen returns the rows that choose returned on the first call with this name. The name must stand for the arguments
@@ -68,7 +68,7 @@ func NewKeys() (*Keys, error) {
 
 // signer is a key with its key id.
 type signer struct {
-	kid, use string // without a use it is meant for everything, signatures included
+	kid, use string // a key without a use is for everything, including signatures
 	key      crypto.Signer
 }
 
@@ -213,7 +213,7 @@ func changed(all map[string]any, changes ...map[string]any) map[string]any {
 // must returns value. It is for the kit's own values, for which err is always nil.
 func must[T any](value T, err error) T {
 	if err != nil {
-		panic(fmt.Sprintf("the kit is wrong: %v", err))
+		panic(fmt.Sprintf("the kit has a bug: %v", err))
 	}
 	return value
 }

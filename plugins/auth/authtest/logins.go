@@ -40,18 +40,18 @@ func (st *stage) browse(ctx context.Context, a attempt) string {
 	}
 	login, ok := st.adapter.(auth.Login)
 	if !ok {
-		fail("no such method", "the address of a login", sHasLogin)
+		fail("no such method", "the URL of a login page", sHasLogin)
 	}
 	address, err := login.AuthorizeURL(ctx, a.request())
 	if err != nil {
-		fail(said(auth.Identity{}, err), "the address of a login", sHasLogin)
+		fail(describeResult(auth.Identity{}, err), "the URL of a login page", sHasLogin)
 	}
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(address, st.provider.Issuer()) {
 		fail(address, "a URL at the provider", sAuthorize)
 	}
 	if got := u.Query(); got.Get("redirect_uri") != a.redirect || got.Get("nonce") != a.nonce || got.Get("state") != a.state {
-		fail(address, fmt.Sprintf("redirect_uri=%q, state=%q and nonce=%q of the request", a.redirect, a.state, a.nonce), sAuthorize)
+		fail(address, fmt.Sprintf("redirect_uri=%q, state=%q and nonce=%q from the request", a.redirect, a.state, a.nonce), sAuthorize)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -64,7 +64,7 @@ func (st *stage) browse(ctx context.Context, a attempt) string {
 	defer func() { _ = resp.Body.Close() }()
 	back, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || back.Query().Get("code") == "" {
-		fail(address, fmt.Sprintf("a request for a code with PKCE S256, client_id, redirect_uri and the scope openid (the provider answered %d)", resp.StatusCode), sAuthorize)
+		fail(address, fmt.Sprintf("a request for a code with PKCE S256, client_id, redirect_uri and the scope openid (the provider returned %d)", resp.StatusCode), sAuthorize)
 	}
 	return back.Query().Get("code")
 }
@@ -120,8 +120,8 @@ func (st *stage) judgeLogin(d *demand, now state) {
 	}
 }
 
-// loginsHold tries histories of logins, each wrong in some way, and of concurrent logins.
-func loginsHold(ctx context.Context, s Subject) {
+// checkLogins tries histories of logins, each wrong in some way, and of concurrent logins.
+func checkLogins(ctx context.Context, s Subject) {
 	setups := []Setup{WithRoles, OneOrganization, AnyOrganization}
 	const each = 8
 	rows := s.idRows(ctx)
@@ -148,7 +148,7 @@ func (s Subject) idRows(ctx context.Context) (rows []row) {
 	return rows
 }
 
-// idDraft returns a good id token.
+// idDraft returns a valid id token.
 func (p *Provider) idDraft() *draft {
 	d := p.draft()
 	d.claims["aud"], d.claims["nonce"] = p.ClientID, "nonce"
@@ -199,14 +199,14 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 		change  func(r *auth.ExchangeRequest)
 		want    *demand
 	}{
-		{"everything is usual", usual, nil, nil},
+		{"default values", usual, nil, nil},
 		{"with another nonce", usual, func(r *auth.ExchangeRequest) { r.Nonce = rand.Text() }, nil},
 		{"with another verifier", usual, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad},
 		{"with a code that was never issued", usual, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad},
 		{"with the code of another login", usual, func(r *auth.ExchangeRequest) { r.Code = other }, &bad},
 		{"without an id token", func(a *state) { a.forge = func(map[string]any) any { return nil } }, nil, nil},
 		{"with an id token in a list", func(a *state) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil},
-		{"name and address are at UserInfo alone", func(a *state) { a.plain = true }, nil, nil},
+		{"only UserInfo has the name and address", func(a *state) { a.plain = true }, nil, nil},
 		{"UserInfo is about another subject", func(a *state) {
 			a.plain, a.more = true, map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com"}
 		}, nil, nil},
@@ -218,7 +218,7 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 	for _, r := range rows {
 		steps = append(steps, func() {
 			name := r.change(p.idDraft(), table).name
-			login("with the id token: everything usual"+name, func(a *state) {
+			login("with the id token: default values"+name, func(a *state) {
 				a.forge = func(claims map[string]any) any {
 					d := p.draft()
 					d.claims = claims
@@ -241,7 +241,7 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	if at == userInfoPath { // which the adapter need not ask
 		want = demand{allowed: accept | cannotTell, sentence: sBadLogin}
 	}
-	failing := slices.DeleteFunc(outagesOf(at), func(f *fault) bool { return f.name == "answers 404" })
+	failing := slices.DeleteFunc(outagesOf(at), func(f *fault) bool { return f.name == "returns 404" })
 	f := failing[chance.IntN(len(failing))]
 	want.why = "the endpoint " + at + " " + f.name
 	a := newAttempt()
@@ -255,9 +255,9 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	p.setFault(nil)
 	switch {
 	case p.now().strayed > 0:
-		failure = kit.NewFailure("it sent the secrets of the login to the other host", "no request to another host", sNotUsed)
+		failure = kit.NewFailure("it sent the login's secrets to the other host", "no request to another host", sNotUsed)
 	case failure == nil && took > time.Second+st.prompt():
-		failure = kit.NewFailure(fmt.Sprintf("after %s", took.Round(time.Second)), "an answer soon after the deadline of 1 s", sConcurrent)
+		failure = kit.NewFailure(fmt.Sprintf("after %s", took.Round(time.Second)), "a response soon after the deadline of 1 s", sConcurrent)
 	}
 	kit.Must(kit.After(failure, "begin a login", want.why, "Exchange the code, with a deadline of 1 s"))
 }
@@ -273,7 +273,7 @@ func (st *stage) loginsAtOnce(ctx context.Context) {
 	}
 	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
 		req := attempts[i].exchange(codes[i])
-		want := demand{allowed: accept, why: "nothing is wrong with it", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
+		want := demand{allowed: accept, why: "it is valid", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
 			if subject := fmt.Sprint("user_", i); id.Subject != subject || id.Email != "" && id.Email != emailOf(subject) {
 				return fmt.Sprintf("the subject %q with its own e-mail address", subject), sOwn
 			}
@@ -282,7 +282,7 @@ func (st *stage) loginsAtOnce(ctx context.Context) {
 		step := "Exchange the code of " + fmt.Sprint("user_", i)
 		if i%4 == 3 {
 			req.Nonce = attempts[i-1].nonce
-			want = refused(Form, "the nonce is another login's")
+			want = refused(Form, "the nonce belongs to another login")
 			want.sentence, step = sBadLogin, step+" with the nonce of another login"
 		}
 		_, f := st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return want })

@@ -9,9 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// logoutsHold concurrently tries logout tokens that cover pairs of property values, every other one twice. After that
+// checkLogouts concurrently tries logout tokens that cover pairs of property values, every other one twice. After that
 // it tries a key change and outages.
-func logoutsHold(ctx context.Context, s Subject) {
+func checkLogouts(ctx context.Context, s Subject) {
 	if !s.Rechecks {
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability sessions"))
 	}
@@ -22,16 +22,16 @@ func logoutsHold(ctx context.Context, s Subject) {
 			now := time.Now()
 			return st.world.logout(r.change(p.logoutDraft(), table).token(), now, now)
 		})
-		s.trial.Cover("%d logout tokens of %d properties", len(rows), len(table))
-		st.logout(ctx, s.patience(), p.logoutDraft().token(), "everything usual", nil)
+		s.trial.Cover("%d logout tokens with %d properties", len(rows), len(table))
+		st.logout(ctx, s.patience(), p.logoutDraft().token(), "default values", nil)
 		kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) {
 			d := rows[i].change(p.logoutDraft(), table)
 			token := d.token()
 			for range 1 + i%2 {
-				st.logout(ctx, s.patience(), token, "everything usual"+d.name, nil)
+				st.logout(ctx, s.patience(), token, "default values"+d.name, nil)
 			}
 			if i%8 == 0 {
-				st.verify(ctx, auth.VerifyRequest{Token: token}, "verify a logout token as a bearer token: everything usual"+d.name)
+				st.verify(ctx, auth.VerifyRequest{Token: token}, "verify a logout token as a bearer token: default values"+d.name)
 			}
 		})
 		for _, text := range junk() {
@@ -39,7 +39,7 @@ func logoutsHold(ctx context.Context, s Subject) {
 		}
 		p.Rotate()
 		kit.Must(st.restart(ctx))
-		st.logout(ctx, s.patience(), p.logoutDraft().token(), "everything usual, after the provider has changed its key and the adapter was started again", nil)
+		st.logout(ctx, s.patience(), p.logoutDraft().token(), "default values, after the provider changed its key and the adapter was restarted", nil)
 		for i, f := range outages() {
 			if f.at != "" || s.trial.Effort == kit.Quick && i%3 != 0 {
 				continue
@@ -47,16 +47,16 @@ func logoutsHold(ctx context.Context, s Subject) {
 			p.setFault(f)
 			kit.Must(st.restart(ctx))
 			began := time.Now()
-			st.logout(ctx, time.Second, p.logoutDraft().token(), "everything usual, in an adapter that was started while the provider "+f.name, func(d *demand) { d.unsure(cannotTell, "its key cannot be read", sCannotTell) })
+			st.logout(ctx, time.Second, p.logoutDraft().token(), "default values, with an adapter that was started while the provider "+f.name, func(d *demand) { d.unsure(cannotTell, "its key cannot be read", sCannotTell) })
 			p.setFault(nil)
 			if took := time.Since(began); took > time.Second+s.prompt() {
-				kit.Reject("after "+took.String(), "an answer soon after the deadline of 1 s", sConcurrent, "VerifyLogout with a deadline of 1 s")
+				kit.Reject("after "+took.String(), "a response soon after the deadline of 1 s", sConcurrent, "VerifyLogout with a deadline of 1 s")
 			}
 		}
 	})
 }
 
-// logoutDraft returns a good logout token.
+// logoutDraft returns a valid logout token.
 func (p *Provider) logoutDraft() *draft {
 	d := p.draft()
 	d.header["typ"], d.claims = "logout+jwt", p.logoutClaims()

@@ -88,7 +88,7 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 	if !slices.Contains(w.algorithms, alg) {
 		d.refuse(Algorithm, "Describe does not name its algorithm")
 	} else if d.signer = w.signs(alg, j); d.signer == nil || !d.signer.signs() {
-		d.refuse(Signature, "no key of the provider for signatures has signed it")
+		d.refuse(Signature, "it is not signed with any of the provider's signature keys")
 	} else if kid, ok := j.header["kid"].(string); kid != d.signer.kid || !ok {
 		d.mayRefuse("it does not name the key that signed it")
 	}
@@ -105,13 +105,13 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 	} else if has && (!isText || !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/"))) {
 		d.refuse(Form, "it has a type other than JWT")
 	} else if has && typ != "JWT" && !slices.Contains(types, typ) {
-		d.mayRefuse("it writes its type in an unusual way")
+		d.mayRefuse("its type is written in an unusual way")
 	}
 }
 
 // judgeClaims checks the claims of a token.
 func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to time.Time) demand {
-	d := demand{allowed: accept, why: "nothing is wrong with it", sentence: sOwner, claims: claims}
+	d := demand{allowed: accept, why: "it is valid", sentence: sOwner, claims: claims}
 	if iss, _ := claims["iss"].(string); iss != w.issuer {
 		d.refuse(Issuer, "it has another issuer")
 	}
@@ -128,7 +128,7 @@ func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to 
 	case !slices.ContainsFunc(held, func(aud string) bool { return slices.Contains(audiences, aud) }):
 		d.refuse(ForAnother, "it is for another audience")
 	case mixed:
-		d.mayRefuse("its audience is not a list of texts")
+		d.mayRefuse("its audience is not a list of strings")
 	}
 	if w.organization != "" {
 		organizations, mixed := texts(claims[organizationClaim])
@@ -140,7 +140,7 @@ func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to 
 		}
 	}
 	if _, set := claims["events"]; set {
-		d.mayRefuse("it states an event")
+		d.mayRefuse("it has an events claim")
 	}
 	d.judge = func(id auth.Identity) (string, string) { return w.judgeIdentity(claims, id) }
 	return d
@@ -154,8 +154,8 @@ func (w *world) judgeTimes(d *demand, claims map[string]any, from, to time.Time)
 		d.refuse(NoExpiry, "it has no exp that is a number of seconds")
 	case !from.Before(end.Add(grain)):
 		d.refuse(Expired, "it has expired")
-	case !to.Before(end.Add(-grain)), w.loose && !to.Before(exp.Add(-grain)): // an adapter that issues its own tokens need not allow for a clock difference
-		d.mayRefuse("it is expiring")
+	case !to.Before(end.Add(-grain)), w.loose && !to.Before(exp.Add(-grain)): // an adapter that issues its own tokens need not allow for clock differences
+		d.mayRefuse("it is about to expire")
 	}
 	for _, name := range []string{"nbf", "iat"} {
 		value, set := claims[name]
@@ -170,7 +170,7 @@ func (w *world) judgeTimes(d *demand, claims map[string]any, from, to time.Time)
 		case to.Before(begin.Add(-grain)):
 			d.refuse(NotYet, "it is not valid yet ("+name+")")
 		case from.Before(begin.Add(grain)):
-			d.mayRefuse("it is becoming valid")
+			d.mayRefuse("it is about to become valid")
 		case at.Unix() < 0:
 			d.mayRefuse("its " + name + " is before 1970")
 		}
@@ -186,13 +186,13 @@ func (w *world) exchange(idToken, nonce string, from, to time.Time) demand {
 	d := w.judgeClaims(j.claims, []string{w.clientID}, from, to)
 	w.judgeHeader(&d, j, []string{"jwt", "at+jwt"})
 	if typ, _ := j.header["typ"].(string); strings.Contains(typ, "at+") {
-		d.mayRefuse("it is of the type of an access token")
+		d.mayRefuse("its type is that of an access token")
 	}
-	if said, _ := j.claims["nonce"].(string); nonce != "" && said != nonce {
+	if got, _ := j.claims["nonce"].(string); nonce != "" && got != nonce {
 		d.refuse(Form, "its nonce is not the login's")
 	}
 	if azp, set := j.claims["azp"]; set && azp != w.clientID {
-		d.refuse(Form, "it was given to another client")
+		d.refuse(Form, "it was issued to another client")
 	}
 	if d.clause != "" {
 		d.sentence = sIDToken
@@ -206,7 +206,7 @@ func (w *world) logout(text string, from, to time.Time) demand {
 	if j == nil {
 		return refused(Form, "the text is not a compact JWS")
 	}
-	d := demand{allowed: accept, why: "nothing is wrong with it", sentence: sLogout, claims: j.claims}
+	d := demand{allowed: accept, why: "it is valid", sentence: sLogout, claims: j.claims}
 	w.judgeHeader(&d, j, []string{"jwt", "logout+jwt"})
 	w.judgeTimes(&d, j.claims, from, to)
 	if iss, _ := j.claims["iss"].(string); iss != w.issuer {
@@ -215,7 +215,7 @@ func (w *world) logout(text string, from, to time.Time) demand {
 	if held, mixed := texts(j.claims["aud"]); !slices.Contains(held, w.clientID) {
 		d.refuse(ForAnother, "it is for another client")
 	} else if mixed {
-		d.mayRefuse("its audience is not a list of texts")
+		d.mayRefuse("its audience is not a list of strings")
 	}
 	_, issued := seconds(j.claims["iat"])
 	jti, _ := j.claims["jti"].(string)

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// span is the longest that the contract lets an adapter take to notice a change at the provider.
+// span is how long the contract lets an adapter take to notice a change at the provider.
 const span = 15 * time.Second
 
 // outage is a history of a provider that changes and fails, and what the model knows about it.
@@ -28,9 +28,9 @@ type outage struct {
 	documents int // number of requests for documents caused by Metadata
 }
 
-// outagesHold tries histories of a provider that adds and removes keys and fails in every way. The histories are
+// checkOutages tries histories of a provider that adds and removes keys and fails in every way. The histories are
 // independent and mostly wait, so many of them run concurrently.
-func outagesHold(ctx context.Context, s Subject) {
+func checkOutages(ctx context.Context, s Subject) {
 	all := outages()
 	n := s.trial.Count(3 * len(all))
 	s.trial.Cover("%d histories of %d kinds of outages", n, len(all))
@@ -38,7 +38,7 @@ func outagesHold(ctx context.Context, s Subject) {
 		chance := s.trial.Rand(i)
 		f := all[(i+int(s.trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // small
 		cold := i/len(all)%3 == 0 || s.trial.Effort == kit.Quick && i%2 == 0
-		shortest(ctx, s.trial, plan(chance, cold), func(steps []string) { s.suffers(ctx, f, steps, i) })
+		shortest(ctx, s.trial, plan(chance, cold), func(steps []string) { s.runOutage(ctx, f, steps, i) })
 	})
 }
 
@@ -75,8 +75,8 @@ func plan(chance *rand.Rand, cold bool) []string {
 	return steps
 }
 
-// shortest repeats a failed history with fewer steps, for at most trial.Shorten. The failure of the shortest history that
-// fails ends the property.
+// shortest repeats a failed history with fewer steps, for at most trial.Shorten. The failure of the shortest history
+// that fails ends the property.
 func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]string)) {
 	failed := kit.Catch(func() { try(steps) })
 	until := time.Now().Add(trial.Shorten)
@@ -91,8 +91,8 @@ func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]
 	kit.Must(failed)
 }
 
-// suffers runs one history.
-func (s Subject) suffers(ctx context.Context, f *fault, steps []string, number int) {
+// runOutage runs one history.
+func (s Subject) runOutage(ctx context.Context, f *fault, steps []string, number int) {
 	setups := s.setups(AnyOrganization, OneOrganization)
 	if len(setups) == 0 {
 		kit.Must(s.lacks(AnyOrganization))
@@ -128,13 +128,13 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 		o.steps[len(o.steps)-1] = "the provider is back"
 		o.fault, o.since = nil, time.Now()
 		p.setFault(nil)
-		o.accepted(ctx, o.since, "the provider is back", sBack)
+		o.waitUntilAccepted(ctx, o.since, "the provider came back", sBack)
 		return
 	case "found":
 		if o.changed.IsZero() {
 			return
 		}
-		o.accepted(ctx, o.changed, "the provider has added its key", sAdded)
+		o.waitUntilAccepted(ctx, o.changed, "the provider added its key", sAdded)
 		return
 	case "slow", "quick":
 		o.steps[len(o.steps)-1] = "the provider is " + step
@@ -176,10 +176,10 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 		o.flood(ctx)
 		return
 	case "metadata":
-		o.asksMetadata(ctx)
+		o.requestMetadata(ctx)
 		return
 	case "describe":
-		o.describes(ctx)
+		o.describe(ctx)
 		return
 	}
 	token := p.tokenOf(key, changed(p.Claims(), good))
@@ -190,7 +190,7 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 	if o.fault != nil && !p.wasRead(key) {
 		limit = 1500 * time.Millisecond // waiting longer cannot help
 	}
-	asked := o.askedLately(time.Now())
+	asked := o.askedRecently(time.Now())
 	o.call(ctx, limit, o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, asked) }, o.steps...)
 }
 
@@ -199,8 +199,8 @@ func (p *Provider) wasRead(key *signer) bool {
 	return slices.ContainsFunc(p.now().read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
-// knowable reports what an adapter started at the given time can know about a key until another time. The results say
-// whether it has read a key set, whether it has read one with the key, and whether the latest one lacks the key.
+// knowable reports what an adapter started at started can know about a key by the time until. The results say whether
+// it has read a key set, whether it has read one with the key, and whether the latest one lacks the key.
 func (s *state) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
 	for _, r := range s.read {
 		if r.at.After(started) && r.at.Before(until) {
@@ -211,13 +211,13 @@ func (s *state) knowable(key *signer, started, until time.Time) (read, seen, rer
 	return read, seen, reread
 }
 
-// since returns when keys were requested after a moment.
+// since returns the times after moment at which the keys were requested.
 func (s state) since(moment time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.asked), func(at time.Time) bool { return !at.After(moment) })
 }
 
-// askedLately reports whether the adapter has read the key set so recently that it need not read it again.
-func (o *outage) askedLately(now time.Time) bool {
+// askedRecently reports whether the adapter has read the key set so recently that it need not read it again.
+func (o *outage) askedRecently(now time.Time) bool {
 	asked := o.provider.now().since(o.started)
 	count := 0
 	for _, at := range asked {
@@ -228,7 +228,7 @@ func (o *outage) askedLately(now time.Time) bool {
 	return count > 1 || count == 1 && now.Sub(asked[0]) >= span // the first read does not count
 }
 
-// adjust adapts the oracle's demand, which assumes a working provider, to what the adapter can know about this one. It
+// adjust changes the oracle's demand, which assumes a working provider, to what the adapter can know about this one. It
 // models the key set that the adapter has read.
 func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	now := o.provider.now()
@@ -236,19 +236,19 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	read, seen, reread := now.knowable(d.signer, o.started, from)
 	misled := o.fault != nil && o.fault.at == documentPath && !read && now.documents > o.documents
 	switch {
-	case d.clause != "": // rejected whatever key signed it
+	case d.clause != "": // rejected regardless of the key that signed it
 		if o.fault != nil || !read {
 			d.allowed |= cannotTell
 		}
 	case !published && seen && reread:
 		d.unsure(refuse, "the provider has removed its key, and the adapter has read the key set since", sRemoved)
 	case !published:
-		d.unsure(accept|refuse, "the provider has removed its key, and the adapter need not know yet", sRemoved)
+		d.unsure(accept|refuse, "the provider has removed its key, but the adapter need not know that yet", sRemoved)
 	case seen && o.fault != nil:
 		d.sentence = sKept
 	case seen:
 	case o.fault == nil && asked:
-		d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sAdded)
+		d.unsure(accept|refuse|cannotTell, "the adapter has recently read the key set", sAdded)
 	case o.fault == nil && read:
 		d.why, d.sentence = "the provider has added its key", sAdded
 	case o.fault == nil:
@@ -256,7 +256,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	case o.fault.at == documentPath && !misled:
 		d.unsure(accept|cannotTell, "the provider "+o.fault.name+", and its keys can be read", sNotUsed)
 	default:
-		d.unsure(cannotTell, "the provider "+o.fault.name+", and its key was not read before", sCannotTell)
+		d.unsure(cannotTell, "the provider "+o.fault.name+", and its key had not been read before", sCannotTell)
 		if strings.Contains(o.fault.name, "writes") || strings.Contains(o.fault.name, "redirects") {
 			d.sentence = sNotUsed
 		}
@@ -272,21 +272,22 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	}
 }
 
-// accepted waits until a good token is accepted. The contract allows 15 seconds for that.
-func (o *outage) accepted(ctx context.Context, since time.Time, why, sentence string) {
+// waitUntilAccepted waits until a valid token is accepted. The contract allows 15 seconds for that from the event,
+// which happened at since.
+func (o *outage) waitUntilAccepted(ctx context.Context, since time.Time, event, sentence string) {
 	for {
 		began := time.Now()
 		err, wrong := o.ask(ctx, o.patience(), o.bearer(o.provider.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())})), func(d *demand, from time.Time) {
-			switch asked := o.askedLately(from); {
+			switch asked := o.askedRecently(from); {
 			case from.Sub(since) > span+time.Second:
-				d.unsure(accept, why+" for 15 s", sentence)
+				d.unsure(accept, "15 s have passed since "+event, sentence)
 			case asked:
-				d.unsure(accept|cannotTell|refuse, why, sentence)
+				d.unsure(accept|cannotTell|refuse, event+" less than 15 s ago", sentence)
 			default:
-				d.unsure(accept|cannotTell, why, sCannotTell)
+				d.unsure(accept|cannotTell, event+" less than 15 s ago", sCannotTell)
 			}
 		})
-		kit.Must(kit.After(wrong, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(since).Round(time.Second)))...))
+		kit.Must(kit.After(wrong, append(o.steps, fmt.Sprintf("verify a valid token, %s later", began.Sub(since).Round(time.Second)))...))
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -296,7 +297,7 @@ func (o *outage) accepted(ctx context.Context, since time.Time, why, sentence st
 
 // flood sends tokens with unknown key ids.
 func (o *outage) flood(ctx context.Context) {
-	const tokens, most = 60, 6
+	const tokens, maximum = 60, 6
 	if o.floods++; o.fault != nil || o.floods > 1 || !o.since.IsZero() {
 		return
 	}
@@ -306,7 +307,7 @@ func (o *outage) flood(ctx context.Context) {
 		o.call(ctx, o.patience(), o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, false) }, o.steps...)
 	})
 	asked := slices.DeleteFunc(o.provider.now().since(began), func(at time.Time) bool { return at.Sub(began) >= time.Minute })
-	if len(asked) > most {
-		kit.Reject(fmt.Sprintf("%d requests for keys", len(asked)), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with unknown key ids", tokens))...)
+	if len(asked) > maximum {
+		kit.Reject(fmt.Sprintf("%d requests for keys", len(asked)), fmt.Sprintf("at most %d a minute", maximum), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with unknown key ids", tokens))...)
 	}
 }

@@ -25,8 +25,8 @@ func sortedPairs[V any](all map[string]V) iter.Seq2[string, V] {
 // row is the index of the chosen value for each property of a table.
 type row []int
 
-// rows chooses rows of a table, with pairs. A value is bad if the token of the row with this value alone must be refused.
-// The rows are the same for every provider.
+// rows chooses rows of a table, with pairs. A value is bad if the token of a row in which only this value is unusual
+// must be refused. The rows are the same for every provider.
 func (st *stage) rows(name string, most int, table []property, demanded func(row) demand) []row {
 	name = fmt.Sprint(name, st.provider.Setup, most, st.trial.Effort, st.trial.Seed, st.world.algorithms)
 	return st.Keys.chosen(name, func() []row {
@@ -165,7 +165,7 @@ func (p *Provider) Forgeries() (all []Forgery) {
 	for at, property := range table {
 		for v, value := range property.values {
 			token, now := only(table, at, v).draft(p, table).token(), time.Now()
-			if demand := w.verify(auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, now, now); demand.clause != "" && !seldom(now, demand) {
+			if demand := w.verify(auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, now, now); demand.clause != "" && !almostValid(now, demand) {
 				all = append(all, Forgery{value.name, demand.clause, token})
 			}
 		}
@@ -173,8 +173,8 @@ func (p *Provider) Forgeries() (all []Forgery) {
 	return all
 }
 
-// seldom reports whether the token becomes valid within 20 seconds.
-func seldom(now time.Time, d demand) bool {
+// almostValid reports whether the token becomes valid within 20 seconds.
+func almostValid(now time.Time, d demand) bool {
 	for name, edge := range map[string]time.Duration{"nbf": -30 * time.Second, "iat": -30 * time.Second} {
 		if at, ok := seconds(d.claims[name]); ok && now.After(at.Add(edge-20*time.Second)) && now.Before(at.Add(edge)) {
 			return true

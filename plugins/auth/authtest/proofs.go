@@ -36,10 +36,10 @@ func (w *world) judgeBinding(d *demand, claims map[string]any, req auth.VerifyRe
 	certificate, _ := all["x5t#S256"].(string)
 	switch {
 	case !w.binds || len(all) != 1 || jkt == "" && certificate == "":
-		d.refuse(Form, "it is bound to a key that the request does not prove")
+		d.refuse(Form, "it is bound to a key, and the request does not prove possession of it")
 	case certificate != "":
 		if certificate != req.ClientCertificateSHA256 {
-			d.refuse(Form, "it is bound to a different certificate from the request's")
+			d.refuse(Form, "it is bound to a certificate other than that of the request")
 		}
 	default:
 		if why := w.judgeProof(jkt, req, from, to); why != "" {
@@ -66,11 +66,11 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 	_, used := w.proofs.Load(text("jti"))
 	switch key := w.keys.holding(jwk); {
 	case j.header["typ"] != "dpop+jwt":
-		return "it is not of the type of a DPoP proof"
+		return "its type is not that of a DPoP proof"
 	case key == nil || !key.verifies(alg, j):
 		return "the proof is not signed with its key"
 	case key.thumbprint() != jkt:
-		return "the proof is of another key"
+		return "the proof is for another key"
 	case j.header["crit"] != nil:
 		return "the proof has critical headers"
 	case text("htm") != req.Method:
@@ -82,7 +82,7 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 	case text("jti") == "" || used:
 		return "the proof was used before"
 	case !known || iat.Before(from.Add(-time.Hour)) || iat.After(to.Add(time.Hour)):
-		return "the proof is of another day"
+		return "the proof was issued on another day"
 	}
 	return ""
 }
@@ -90,7 +90,7 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 // holder has a key that tokens are bound to.
 type holder struct{ signer }
 
-// holders returns those who sign proofs: for ES256, RS256 and EdDSA.
+// holders returns a holder for each algorithm that signs proofs: ES256, RS256 and EdDSA.
 func (k *Keys) holders() []holder {
 	return []holder{{signer{key: k.otherCurve}}, {signer{key: k.forger}}, {signer{key: k.otherEd}}}
 }
@@ -105,7 +105,7 @@ func (k *Keys) holding(jwk map[string]any) *signer {
 	return nil
 }
 
-// token returns a good token that is bound to the holder's key.
+// token returns a valid token that is bound to the holder's key.
 func (h holder) token(p *Provider, changes ...map[string]any) string {
 	return p.Token(append([]map[string]any{{"cnf": map[string]any{"jkt": h.thumbprint()}}}, changes...)...)
 }
@@ -147,13 +147,13 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 	}
 }
 
-// proofsHold tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
-func proofsHold(ctx context.Context, s Subject) {
+// checkProofs tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
+func checkProofs(ctx context.Context, s Subject) {
 	switch {
 	case !s.Binds:
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability verify.request"))
 	case s.Keys == nil:
-		kit.Must(kit.CannotJudge("proofs are tried only with adapters for OpenID providers: write ${issuer} in the settings"))
+		kit.Must(kit.CannotJudge("proofs are tried only with adapters for OpenID providers: put ${issuer} in the settings"))
 	}
 	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
 		holders := s.Keys.holders()
@@ -164,12 +164,12 @@ func proofsHold(ctx context.Context, s Subject) {
 				continue // the adapter does not support this algorithm
 			}
 			st.provesTable(ctx, h, holders[(i+1)%3].signer)
-			st.proofsComeAgain(ctx, h)
+			st.reuseProofs(ctx, h)
 			kit.Must(certificates)
 			return
 		}
 		if certificates != nil {
-			kit.Reject(certificates.Error(), "OK with a DPoP proof of ES256, RS256 or EdDSA, or with the certificate of the token", sBound, "verify a bound token with proofs")
+			kit.Reject(certificates.Error(), "OK with a DPoP proof signed with ES256, RS256 or EdDSA, or with the token's certificate", sBound, "verify a bound token with proofs")
 		}
 	})
 }
@@ -189,16 +189,16 @@ func (st *stage) provesTable(ctx context.Context, h holder, other signer) {
 		now := time.Now()
 		return st.world.verify(st.proven(token, r.change(h.proofOf(token), table).token(), ""), now, now)
 	})
-	st.trial.Cover("%d DPoP proofs of %d properties, signed with %s", len(rows), len(table), h.algorithm())
+	st.trial.Cover("%d DPoP proofs with %d properties, signed with %s", len(rows), len(table), h.algorithm())
 	kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) {
 		d := rows[i].change(h.proofOf(token), table)
-		st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: everything usual"+d.name)
+		st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: default values"+d.name)
 	})
 }
 
-// proofsComeAgain uses good proofs once, and then again: unchanged or re-encoded, immediately, after many others,
+// reuseProofs uses valid proofs once, and then again: unchanged or re-encoded, immediately, after many others,
 // and concurrently.
-func (st *stage) proofsComeAgain(ctx context.Context, h holder) {
+func (st *stage) reuseProofs(ctx context.Context, h holder) {
 	p := st.provider
 	use := func(ctx context.Context, token, proof, step string) {
 		st.verify(ctx, st.proven(token, proof, ""), step)
@@ -208,8 +208,8 @@ func (st *stage) proofsComeAgain(ctx context.Context, h holder) {
 	}
 	token := h.token(p)
 	first, used := h.proofOf(token).token(), time.Now()
-	use(ctx, token, first, "verify a bound token with a good proof")
-	again := map[string]string{"the same proof again": first, "the proof again, with padding": first + "=", "no proof, after a good one": ""}
+	use(ctx, token, first, "verify a bound token with a valid proof")
+	again := map[string]string{"the same proof again": first, "the proof again, with padding": first + "=", "no proof, after a valid one": ""}
 	if h.algorithm() == "ES256" { // if s is valid in an ECDSA signature, so is n-s
 		at := strings.LastIndexByte(first, '.') + 1
 		raw := decode(first[at:])
@@ -217,17 +217,17 @@ func (st *stage) proofsComeAgain(ctx context.Context, h holder) {
 		again["the proof again, with the other root of its signature"] = first[:at] + encode(append(raw[:32:32], negative.FillBytes(make([]byte, 32))...))
 	}
 	for what, proof := range sortedPairs(again) {
-		st.verify(ctx, st.proven(token, proof, ""), "verify a bound token with a good proof", "verify it with "+what)
+		st.verify(ctx, st.proven(token, proof, ""), "verify a bound token with a valid proof", "verify it with "+what)
 	}
 	others := max(60, st.trial.Count(1100))
 	kit.AtOnce(ctx, others, workers, func(ctx context.Context, i int) {
 		mine := h.token(p, map[string]any{"sub": fmt.Sprint("user_", i%7)})
 		proof := h.proofOf(mine).token()
-		use(ctx, mine, proof, "verify different bound tokens with good proofs, many at once")
+		use(ctx, mine, proof, "verify different bound tokens with valid proofs, many at once")
 	})
-	st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a good proof", fmt.Sprintf("verify %d others with other proofs", others), "verify the first with its proof again")
+	st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a valid proof", fmt.Sprintf("verify %d others with other proofs", others), "verify the first with its proof again")
 	kit.Must(kit.Pause(ctx, min(time.Duration(st.trial.Count(65))*time.Second, 5*time.Minute)-time.Since(used)))
-	st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a good proof", fmt.Sprintf("verify it with its proof again, %s later", time.Since(used).Round(time.Second)))
+	st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a valid proof", fmt.Sprintf("verify it with its proof again, %s later", time.Since(used).Round(time.Second)))
 	for round := range 4 {
 		mine := h.token(p, map[string]any{"jti": fmt.Sprint(round)})
 		proof := h.proofOf(mine).token()
@@ -240,14 +240,14 @@ func (st *stage) proofsComeAgain(ctx context.Context, h holder) {
 					mu.Lock()
 					defer mu.Unlock()
 					if accepted++; accepted > 1 {
-						return "UNAUTHENTICATED: another call at the same moment was accepted with this proof", sProof
+						return "UNAUTHENTICATED, because a concurrent call was accepted with this proof", sProof
 					}
 					return "", ""
 				}
-			}, fmt.Sprintf("verify a bound token with one good proof, %d times at once", workers))
+			}, fmt.Sprintf("verify a bound token with one valid proof, %d times at once", workers))
 		})
 		if accepted == 0 {
-			kit.Reject("no acceptance", "OK for one of them", sProof, "verify a bound token with one good proof many times at once")
+			kit.Reject("no acceptance", "OK for one of them", sProof, "verify a bound token with one valid proof many times at once")
 		}
 	}
 }

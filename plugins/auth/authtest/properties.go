@@ -33,8 +33,8 @@ func Properties() (all []kit.Property[Subject]) {
 		name string
 		try  try
 	}{
-		{Verdicts, verdicts}, {Crowds, crowds}, {Clocks, clocks}, {Outages, ofProviders(outagesHold)}, {Stalls, ofProviders(stallsHold)}, {Documents, documentsHold}, {Introspection, ofProviders(introspectionHolds)},
-		{Logins, ofLogins(loginsHold)}, {Renewals, ofLogins(renewalsHold)}, {Logouts, ofLogins(logoutsHold)}, {Proofs, proofsHold}, {Revocations, revocationsHold}, {Undeclared, undeclared},
+		{Verdicts, verdicts}, {Crowds, crowds}, {Clocks, clocks}, {Outages, ofProviders(checkOutages)}, {Stalls, ofProviders(checkStalls)}, {Documents, checkDocuments}, {Introspection, ofProviders(checkIntrospection)},
+		{Logins, ofLogins(checkLogins)}, {Renewals, ofLogins(checkRenewals)}, {Logouts, ofLogins(checkLogouts)}, {Proofs, checkProofs}, {Revocations, checkRevocations}, {Undeclared, undeclared},
 	} {
 		all = append(all, kit.Property[Subject]{Name: p.name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) {
 			s.trial = trial
@@ -47,31 +47,31 @@ func Properties() (all []kit.Property[Subject]) {
 type try func(ctx context.Context, s Subject)
 
 // ofProviders limits a property to adapters for OpenID providers.
-func ofProviders(hold try) try {
+func ofProviders(check try) try {
 	return func(ctx context.Context, s Subject) {
 		if s.Keys == nil {
 			kit.Must(kit.DoesNotApply("it applies only to adapters for OpenID providers"))
 		}
-		hold(ctx, s)
+		check(ctx, s)
 	}
 }
 
 // ofLogins limits a property to adapters that can log people in.
-func ofLogins(hold try) try {
+func ofLogins(check try) try {
 	return func(ctx context.Context, s Subject) {
 		switch {
 		case !s.Logins:
 			kit.Must(kit.DoesNotApply("the adapter does not declare the capability login"))
 		case s.Keys == nil:
-			kit.Must(kit.CannotJudge("logins are tried only with adapters for OpenID providers: write ${issuer} and ${clientId} in the settings"))
+			kit.Must(kit.CannotJudge("logins are tried only with adapters for OpenID providers: put ${issuer} and ${clientId} in the settings"))
 		case s.Limits.NoClient:
-			kit.Must(kit.CannotJudge("write ${clientId} in the settings where they name the client; logins return to %s", RedirectURI))
+			kit.Must(kit.CannotJudge("put ${clientId} in place of the client id in the settings; logins return to %s", RedirectURI))
 		}
-		hold(ctx, s)
+		check(ctx, s)
 	}
 }
 
-// setups returns the wanted setups that the settings allow.
+// setups returns those of the wanted setups that the settings allow.
 func (s Subject) setups(wanted ...Setup) (allowed []Setup) {
 	for _, setup := range wanted {
 		if s.lacks(setup) == nil {
@@ -105,7 +105,7 @@ func undeclared(ctx context.Context, s Subject) {
 		d := kit.Got(st.adapter.Describe(ctx))
 		unimplemented := func(step string, err error, sentence string) {
 			if !errors.Is(err, plugins.ErrUnimplemented) {
-				kit.Reject(said(auth.Identity{}, err), "UNIMPLEMENTED", sentence, step)
+				kit.Reject(describeResult(auth.Identity{}, err), "UNIMPLEMENTED", sentence, step)
 			}
 		}
 		login, hasLogin := st.adapter.(auth.Login)
@@ -114,11 +114,11 @@ func undeclared(ctx context.Context, s Subject) {
 			kit.Reject("login: true", "the capability login, and LoginService", sHasLogin, "Describe")
 		case d.Login:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err != nil {
-				kit.Reject(said(auth.Identity{}, err), "the address of a login: Describe says that there is one", sHasLogin, "AuthorizeUrl "+address)
+				kit.Reject(describeResult(auth.Identity{}, err), "the URL of a login page, because Describe reports a login", sHasLogin, "AuthorizeUrl "+address)
 			}
 		case hasLogin:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err == nil {
-				kit.Reject(address, "an error: Describe says that there is no login", sHasLogin, "AuthorizeUrl")
+				kit.Reject(address, "an error, because Describe reports no login", sHasLogin, "AuthorizeUrl")
 			}
 		}
 		if revoker, ok := st.adapter.(auth.Revoker); ok && !s.Revokes {

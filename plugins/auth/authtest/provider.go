@@ -19,7 +19,7 @@ import (
 // can be switched on. Its names are random. It is a test fixture: it trusts every caller.
 type Provider struct {
 	Setup        Setup  // how to configure the adapter
-	Audience     string // the audience of good tokens
+	Audience     string // the audience of valid tokens
 	Organization string // the only organization to admit in the setup OneOrganization
 	ClientID     string
 	ClientSecret string // used in the setup Introspecting
@@ -44,7 +44,7 @@ type state struct {
 	ever      []*signer // every key that it has had
 	published []*signer // the current key set
 	odd       bool      // the key set also contains unusable keys
-	caching   string    // what it says about caching
+	caching   string    // its Cache-Control header
 	fault     *fault
 	stalled   chan struct{} // closed to release stalled requests
 	asked     []time.Time   // when keys were requested
@@ -180,7 +180,7 @@ func (p *Provider) signed(algorithm string, j *jws) *signer {
 	return other
 }
 
-// Claims returns the claims of a good access token: for alice, with the audience Audience, valid for ten minutes.
+// Claims returns the claims of a valid access token: for alice, with the audience Audience, valid for ten minutes.
 func (p *Provider) Claims() map[string]any {
 	now := time.Now()
 	return map[string]any{

@@ -34,8 +34,8 @@ type sessionsRun struct {
 	answer answers // to the last check
 }
 
-// renewalsHold tries histories of logins that are checked while the provider ends them, changes its keys and fails.
-func renewalsHold(ctx context.Context, s Subject) {
+// checkRenewals tries histories of logins that are checked while the provider ends them, changes its keys and fails.
+func checkRenewals(ctx context.Context, s Subject) {
 	if !s.Rechecks {
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability sessions"))
 	}
@@ -75,8 +75,8 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 	p.set(func(acc *state) { acc.subject, acc.refreshes = subject, refreshes })
 	id, f := r.exchange(ctx, r.patience(), a.exchange(r.browse(ctx, a)), func(from, to time.Time) demand {
 		d := r.ofLogin(a, a.nonce)(from, to)
-		if r.readLately() && !p.wasRead(p.signer()) {
-			d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sAdded)
+		if r.readRecently() && !p.wasRead(p.signer()) {
+			d.unsure(accept|refuse|cannotTell, "the adapter has recently read the key set", sAdded)
 		}
 		return d
 	})
@@ -84,16 +84,16 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 		return // the adapter could not get the key yet
 	}
 	if f == nil && (id.Renewal == "" && refreshes || len(id.Renewal) > 32<<10) {
-		f = kit.NewFailure(fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", sRenewal)
+		f = kit.NewFailure(fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), "a renewal of 1 byte to 32 KiB, because the provider issued a refresh token", sRenewal)
 	}
 	if kit.Must(kit.After(f, r.steps...)); id.Renewal != "" {
 		r.logins = append(r.logins, &signedIn{subject: subject, session: id.SessionID, refreshes: refreshes, renewal: id.Renewal, key: p.signer()})
 	}
 }
 
-// readLately reports whether the adapter has read the key set more than once, so that it need not read it again for a
+// readRecently reports whether the adapter has read the key set more than once, so that it need not read it again for a
 // new key.
-func (r *sessionsRun) readLately() bool {
+func (r *sessionsRun) readRecently() bool {
 	return len(r.provider.now().since(r.started)) > 1
 }
 
@@ -128,7 +128,7 @@ func (r *sessionsRun) step(ctx context.Context, step string) {
 		})
 	case "become":
 		p.set(func(a *state) { a.becomes = "user_mallory" })
-		r.check(ctx, l, "while the provider answers about user_mallory", func(d *demand) { d.unsure(refuse, "it is about another subject now", sEnds) })
+		r.check(ctx, l, "while the provider responds about user_mallory", func(d *demand) { d.unsure(refuse, "it is now about another subject", sEnds) })
 		p.set(func(a *state) { a.becomes = "" })
 		if l.refreshes { // its refresh token may have been used up
 			r.drop(l)
@@ -211,7 +211,7 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 func (r *sessionsRun) demanded(l *signedIn) demand {
 	p := r.provider
 	d := demand{allowed: accept, why: "the provider vouches for it", sentence: sConfirms}
-	lately := r.readLately()
+	lately := r.readRecently()
 	now := p.now()
 	published := slices.Contains(now.published, l.key)
 	known, _, reread := now.knowable(l.key, r.started, time.Now())
@@ -222,9 +222,9 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 	case !published && (reread || !known):
 		d.unsure(refuse, "its key is no longer among the provider's", sEnds)
 	case !published:
-		d.unsure(accept|refuse, "its key is no longer among the provider's, which the adapter need not know yet", sEnds)
+		d.unsure(accept|refuse, "its key is no longer among the provider's, but the adapter need not know that yet", sEnds)
 	case !seen && known && lately:
-		d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sConfirms)
+		d.unsure(accept|refuse|cannotTell, "the adapter has recently read the key set", sConfirms)
 	}
 	if r.fault != nil {
 		d.allowed = d.allowed&refuse | cannotTell
@@ -248,7 +248,7 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 	return d
 }
 
-// outage checks a login while the provider fails, and again when it is back.
+// outage checks a login while the provider fails, and again once it has recovered.
 func (r *sessionsRun) outage(ctx context.Context, l *signedIn) {
 	all := slices.DeleteFunc(outages(), func(f *fault) bool { return f.at != "" })
 	r.fault = all[r.chance.IntN(len(all))]
@@ -260,7 +260,7 @@ func (r *sessionsRun) outage(ctx context.Context, l *signedIn) {
 		early := time.Since(back) < span
 		r.check(ctx, l, "once the provider is back", func(d *demand) {
 			if early && d.allowed == accept {
-				d.unsure(accept|cannotTell, "the provider is back", sBack)
+				d.unsure(accept|cannotTell, "the provider has recovered", sBack)
 			}
 		})
 		if r.answer != cannotTell || !early {
@@ -275,7 +275,7 @@ func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string
 	wrong := *l
 	switch good := l.renewal.Reveal(); step {
 	case "garbage":
-		all := []string{"", "undefined", "{}", `{"sub":"` + l.subject + `"}`, strings.Repeat("x", 32<<10), "null", "[]", "a-renewal-that-nobody-gave-0123456789"}
+		all := []string{"", "undefined", "{}", `{"sub":"` + l.subject + `"}`, strings.Repeat("x", 32<<10), "null", "[]", "a-renewal-that-nobody-issued-0123456789"}
 		wrong.renewal = plugins.Secret(all[r.chance.IntN(len(all))])
 	case "half":
 		wrong.renewal = plugins.Secret(good[:len(good)/2])
@@ -318,14 +318,14 @@ func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, chosen value)
 		a.forge = func(claims map[string]any) any {
 			d := p.draft()
 			d.claims = claims
-			chosen.set(d) // everything else is as it was: above all, the subject of the login
+			chosen.set(d) // everything else stays the same, above all the subject of the login
 			return d.token()
 		}
 	})
 	defer p.set(func(a *state) { a.forge = nil })
 	defer r.drop(l)
 	from := time.Now()
-	r.check(ctx, l, "with the new id token: everything usual, "+chosen.name, func(d *demand) {
+	r.check(ctx, l, "with the new id token: default values, "+chosen.name, func(d *demand) {
 		text := p.idToken("")
 		if d.allowed != accept || text == "" {
 			d.unsure(accept|refuse|cannotTell, "the provider was not asked", sConfirms)

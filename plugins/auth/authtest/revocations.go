@@ -48,7 +48,7 @@ func (st *stage) watch(ctx context.Context) *watch {
 		w.err = revoker.Watch(ctx, func(r auth.Revocation) error {
 			select {
 			case w.found <- r:
-			default: // so many are wrong anyway
+			default: // that many are wrong anyway
 			}
 			return nil
 		})
@@ -56,9 +56,9 @@ func (st *stage) watch(ctx context.Context) *watch {
 	return w
 }
 
-// revocationsHold opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
+// checkRevocations opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
 // revocation, several times.
-func revocationsHold(ctx context.Context, s Subject) {
+func checkRevocations(ctx context.Context, s Subject) {
 	if !s.Revokes {
 		kit.Must(kit.DoesNotApply("the adapter does not declare the capability revocations"))
 	}
@@ -74,7 +74,7 @@ func revocationsHold(ctx context.Context, s Subject) {
 		select {
 		case <-w.ended:
 		case <-time.After(s.prompt()):
-			kit.Reject("a watch that goes on", "its end: the server has closed it", sWatch, "Watch", "close the stream")
+			kit.Reject("a watch that is still open", "a watch that ends, because the server has closed it", sWatch, "Watch", "close the stream")
 		}
 		if r == nil {
 			kit.Must(kit.CannotJudge("the kit has no way to revoke a token: add revocation to --samples, with two tokens and two commands"))
@@ -99,14 +99,14 @@ func (w *watch) staysOpen(long time.Duration) {
 // revokes runs one round: it makes two tokens valid, opens a watch and revokes one of them.
 func (st *stage) revokes(ctx context.Context, r *Revoking) {
 	if err := r.Begin(ctx); err != nil {
-		kit.Must(kit.CannotJudge("the command begin of the samples failed: %v", err))
+		kit.Must(kit.CannotJudge("the begin command in the samples failed: %v", err))
 	}
 	steps := []string{"begin", "Watch"}
 	verify := func(token, name string, want answers, steps ...string) {
 		st.call(ctx, st.patience(), auth.VerifyRequest{Token: token}, func(d *demand, _ time.Time) { *d = demand{allowed: want, why: name, sentence: sNoLonger} }, steps...)
 	}
 	for _, token := range []string{r.Token, r.Kept} {
-		verify(token, "the token is in force", accept, "begin", "verify a token that is in force")
+		verify(token, "the token is valid", accept, "begin", "verify a valid token")
 	}
 	about := kit.Got(st.adapter.Describe(ctx))
 	gone := kit.Got(st.adapter.Verify(ctx, auth.VerifyRequest{Token: r.Token}))
@@ -115,7 +115,7 @@ func (st *stage) revokes(ctx context.Context, r *Revoking) {
 	w.staysOpen(watchStarts)
 	early := len(w.found)
 	if err := r.Revoke(ctx); err != nil {
-		kit.Must(kit.CannotJudge("the command revoke of the samples failed: %v", err))
+		kit.Must(kit.CannotJudge("the revoke command in the samples failed: %v", err))
 	}
 	steps = append(steps, "revoke the token")
 	fail := func(answered, demanded, sentence string) { kit.Reject(answered, demanded, sentence, steps...) }
@@ -135,7 +135,7 @@ func (st *stage) revokes(ctx context.Context, r *Revoking) {
 	for _, one := range reports {
 		switch answer := fmt.Sprintf("%+v", one); {
 		case early > 0:
-			fail(answer, "nothing before something was revoked", sNoLonger)
+			fail(answer, "no report before a revocation", sNoLonger)
 		case one.Issuer != about.Issuer:
 			fail(answer, fmt.Sprintf("the issuer %q", about.Issuer), sNoLonger)
 		case (one.Subject == "") == (one.TokenSHA256 == ""):

@@ -31,7 +31,7 @@ type Samples struct {
 	issued sync.Map // the Wish, by token
 }
 
-// Sample is a good token with its expected identity, as the claims of a JWT. A missing claim is not compared.
+// Sample is a valid token with its expected identity, as the claims of a JWT. A missing claim is not compared.
 type Sample struct {
 	Token  string
 	Claims map[string]any
@@ -116,7 +116,7 @@ func ParseSamples(raw []byte) (*Samples, error) {
 	}
 	for i, bad := range text.Bad {
 		if !slices.Contains(clauses(), bad.Clause) {
-			return nil, fmt.Errorf("bad[%d].clause of the samples is %q; it must be one of %q", i, bad.Clause, clauses())
+			return nil, fmt.Errorf("bad[%d].clause in the samples is %q; it must be one of %q", i, bad.Clause, clauses())
 		}
 	}
 	if len(text.Issue) > 0 {
@@ -124,7 +124,7 @@ func ParseSamples(raw []byte) (*Samples, error) {
 	}
 	if c := text.Revocation; c != nil {
 		if c.Token == "" || c.Kept == "" || len(c.Begin) == 0 || len(c.Revoke) == 0 {
-			return nil, errors.New("revocation of the samples needs token, kept, begin and revoke")
+			return nil, errors.New("revocation in the samples needs token, kept, begin and revoke")
 		}
 		s.Revoking = &Revoking{Token: c.Token, Kept: c.Kept, Begin: command(c.Begin), Revoke: command(c.Revoke)}
 	}
@@ -164,7 +164,7 @@ func run(ctx context.Context, words []string, input []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// issuing returns a function that asks a command for tokens. The command gets {"tokens": [wish, …]} on standard input
+// issuing returns a function that gets tokens from a command. The command gets {"tokens": [wish, …]} on standard input
 // and prints {"tokens": ["…", null]}.
 func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 	return func(ctx context.Context, wishes []Wish) ([]string, error) {
@@ -192,7 +192,7 @@ func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 func (s *Samples) issue(ctx context.Context, wishes []Wish) []string {
 	tokens, err := s.Issue(ctx, wishes)
 	if err != nil {
-		kit.Must(kit.CannotJudge("the command issue of the samples failed: %v", err))
+		kit.Must(kit.CannotJudge("the issue command in the samples failed: %v", err))
 	}
 	for i, token := range tokens {
 		if token != "" {
@@ -209,7 +209,7 @@ func (s *Samples) wish(token string) (Wish, bool) {
 	return wish, ok
 }
 
-// judge is the oracle: a token is good if it is one of the good samples, or was issued as a good token.
+// judge is the oracle: a token is valid if it is one of the valid samples, or was issued as a valid token.
 func (s *Samples) judge(w *world, req auth.VerifyRequest, from, to time.Time) demand {
 	var claims map[string]any
 	if s != nil {

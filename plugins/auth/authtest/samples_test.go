@@ -8,11 +8,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
-func TestWrongSamplesAreRefusedWithTheReason(t *testing.T) {
+func TestInvalidSamplesAreRefusedWithTheReason(t *testing.T) {
 	const good = `"good": "g", "issuer": "i", "subject": "s", "expiresAt": "2099-01-01T00:00:00Z"`
 	for text, want := range map[string]string{
 		`{` + good + `, "audience": "a", "email": "e", "bad": [{"name": "n", "clause": "a bad signature", "token": "t"}], "lacks": ["no expiry"], "issue": ["true"]}`: "<nil>",
-		`{` + good + `, "bad": [{"name": "n", "clause": "ugly", "token": "t"}]}`:                                                                                      `bad[0].clause of the samples is "ugly"`,
+		`{` + good + `, "bad": [{"name": "n", "clause": "ugly", "token": "t"}]}`:                                                                                      `bad[0].clause in the samples is "ugly"`,
 		`{` + good + `, "people": [{"token": "t"}]}`:                                                                                                                  "each of people needs token, subject and expiresAt (sample 1)",
 		`{` + good + `, "unknown": 1}`:                 "read the samples",
 		`{` + good + `, "revocation": {"token": "t"}}`: "needs token, kept, begin and revoke",
@@ -37,7 +37,7 @@ func TestPlaceholdersStandForTheProvidersNames(t *testing.T) {
 		t.Errorf("got %s, %t, want %s", got, about, want)
 	}
 	if limits := authtest.LimitsOf(text); limits != (authtest.Limits{NoRoles: true}) {
-		t.Errorf("the limits are %+v", limits)
+		t.Errorf("got the limits %+v", limits)
 	}
 	if got, about := authtest.SettingsFor(`{"file": "/tokens"}`, p); got != `{"file": "/tokens"}` || about {
 		t.Errorf("got %s, %t", got, about)

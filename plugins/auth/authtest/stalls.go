@@ -15,10 +15,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// stallsHold makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
+// checkStalls makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
 // return, and must not make the other calls fail. The result does not depend on the speed of the machine: the provider
 // continues only after the short calls have returned.
-func stallsHold(ctx context.Context, s Subject) {
+func checkStalls(ctx context.Context, s Subject) {
 	n := s.trial.Count(12)
 	s.trial.Cover("%d histories of calls with short and long deadlines", n)
 	kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) {
@@ -29,16 +29,16 @@ func stallsHold(ctx context.Context, s Subject) {
 func (st *stage) stalls(ctx context.Context, number int) {
 	p, chance, late := st.provider, st.trial.Rand(number), st.prompt()
 	at := []string{"", keysPath, documentPath}[number%3]
-	steps := []string{"the provider does not answer requests for " + map[string]string{"": "anything", keysPath: "keys", documentPath: "metadata"}[at]}
+	steps := []string{"the provider does not respond to requests for " + map[string]string{"": "anything", keysPath: "keys", documentPath: "metadata"}[at]}
 	if number%2 == 1 && at != documentPath {
-		st.verify(ctx, st.bearer(p.Token()), "verify a good token")
+		st.verify(ctx, st.bearer(p.Token()), "verify a valid token")
 		p.Add()
-		steps = append([]string{"verify a good token", "the provider adds a key"}, steps...)
+		steps = append([]string{"verify a valid token", "the provider adds a key"}, steps...)
 	}
-	stall := &fault{"does not answer", at, stalling}
+	stall := &fault{"does not respond", at, stalling}
 	p.setFault(stall)
 	if number%4 >= 2 {
-		st.givesUp(ctx, late, steps)
+		st.giveUp(ctx, late, steps)
 	}
 	var short, long sync.WaitGroup
 	results := make(chan error, 100)
@@ -46,7 +46,7 @@ func (st *stage) stalls(ctx context.Context, number int) {
 		req := st.bearer(p.Token(map[string]any{"sub": fmt.Sprint("user_", chance.IntN(1000))}))
 		group.Go(func() {
 			_, wrong := st.ask(ctx, limit, req, func(d *demand, _ time.Time) { d.unsure(allowed, "its deadline is "+limit.String(), sConcurrent) })
-			results <- kit.After(wrong, append(steps, "many calls with different deadlines", "verify a good token with the deadline "+limit.String())...)
+			results <- kit.After(wrong, append(steps, "many calls with different deadlines", "verify a valid token with the deadline "+limit.String())...)
 		})
 	}
 	call(100*time.Millisecond, cannotTell|accept, &short) // causes the request to the provider
@@ -62,7 +62,7 @@ func (st *stage) stalls(ctx context.Context, number int) {
 		call(patient, accept, &long)
 	}
 	if !ended(&short, 500*time.Millisecond+late) {
-		kit.Reject("nothing", fmt.Sprintf("an answer at most %s after the deadline", late), sConcurrent, append(steps, "verify a good token with a deadline of at most 500ms")...)
+		kit.Reject("nothing", fmt.Sprintf("a response at most %s after the deadline", late), sConcurrent, append(steps, "verify a valid token with a deadline of at most 500ms")...)
 	}
 	for i := range 4 {
 		call(patient+time.Duration(i)*time.Second, accept, &long)
@@ -76,8 +76,8 @@ func (st *stage) stalls(ctx context.Context, number int) {
 	}
 }
 
-// givesUp makes many calls that end before the provider responds. Whatever they hold must be released.
-func (st *stage) givesUp(ctx context.Context, late time.Duration, steps []string) {
+// giveUp makes many calls that end before the provider responds. They must release whatever they have acquired.
+func (st *stage) giveUp(ctx context.Context, late time.Duration, steps []string) {
 	p := st.provider
 	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
@@ -89,7 +89,7 @@ func (st *stage) givesUp(ctx context.Context, late time.Duration, steps []string
 		})
 	}
 	if !ended(&calls, late) {
-		kit.Reject("nothing", fmt.Sprintf("an answer at most %s after the deadline", late), sConcurrent, append(steps, "verify good tokens with the deadline 200ms, 64 at a time")...)
+		kit.Reject("nothing", fmt.Sprintf("a response at most %s after the deadline", late), sConcurrent, append(steps, "verify valid tokens with the deadline 200ms, 64 at a time")...)
 	}
 }
 
@@ -108,20 +108,21 @@ func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	}
 }
 
-// documentsHold checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other case.
-func documentsHold(ctx context.Context, s Subject) {
+// checkDocuments checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other
+// case.
+func checkDocuments(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) {
 		o := &outage{stage: st}
 		s.trial.Cover("Describe and Metadata, twice")
 		for range 2 {
-			o.describes(ctx)
-			o.asksMetadata(ctx)
+			o.describe(ctx)
+			o.requestMetadata(ctx)
 		}
 	})
 }
 
-// describes compares the description with the settings.
-func (o *outage) describes(ctx context.Context) {
+// describe compares the description with the settings.
+func (o *outage) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience())
 	defer cancel()
 	d, err := o.adapter.Describe(ctx)
@@ -134,9 +135,9 @@ func (o *outage) describes(ctx context.Context) {
 	case err != nil || err2 != nil:
 		fail(errors.Join(err, err2), "a description", sDescribe)
 	case !reflect.DeepEqual(d, again):
-		fail(again, fmt.Sprintf("the same as before: %+v", d), sDescribe)
+		fail(again, fmt.Sprintf("the same description as before: %+v", d), sDescribe)
 	case d.Issuer == "", p != nil && d.Issuer != p.Issuer(), o.world.issuer != "" && d.Issuer != o.world.issuer:
-		fail(d.Issuer, fmt.Sprintf("the issuer %q of its settings or samples", o.world.issuer), sIssuer)
+		fail(d.Issuer, fmt.Sprintf("the issuer %q from its settings or samples", o.world.issuer), sIssuer)
 	case p != nil && len(d.AuthorizationServers) != 1:
 		fail(d.AuthorizationServers, "one authorization server", sServers)
 	case p != nil && len(d.Algorithms) > 0 && !strings.Contains(strings.Join(d.Algorithms, " "), "RS256"):
@@ -162,8 +163,8 @@ func (o *outage) sentDocument() bool {
 	return o.provider.now().document.After(o.started)
 }
 
-// asksMetadata compares the metadata with the provider's document, value by value.
-func (o *outage) asksMetadata(ctx context.Context) {
+// requestMetadata compares the metadata with the provider's document, value by value.
+func (o *outage) requestMetadata(ctx context.Context) {
 	about := o.fault != nil && o.fault.at != keysPath
 	limit := o.patience()
 	if about && !o.metadata {
@@ -176,7 +177,7 @@ func (o *outage) asksMetadata(ctx context.Context) {
 	o.documents += o.requests() - before
 	steps := append(o.steps, "Metadata")
 	fail := func(demanded, sentence string) {
-		kit.Reject(said(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), demanded, sentence, steps...)
+		kit.Reject(describeResult(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), demanded, sentence, steps...)
 	}
 	switch {
 	case o.provider == nil && (errors.Is(err, plugins.ErrNotFound) || err == nil && readObject(raw) != nil):
@@ -188,7 +189,7 @@ func (o *outage) asksMetadata(ctx context.Context) {
 	case err != nil && about && !o.metadata:
 		fail("UNAVAILABLE", sNoMetadata)
 	case err != nil:
-		fail("the document of the provider", sMetadata)
+		fail("the provider's document", sMetadata)
 	case about && !o.metadata && !o.sentDocument():
 		fail("UNAVAILABLE", sNotUsed)
 	}
@@ -199,12 +200,12 @@ func (o *outage) asksMetadata(ctx context.Context) {
 	}
 }
 
-// introspectionHolds varies the provider's responses about tokens, including invalid ones.
-func introspectionHolds(ctx context.Context, s Subject) {
+// checkIntrospection varies the provider's responses about tokens, including invalid ones.
+func checkIntrospection(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{Introspecting}, func(st *stage) {
 		p := st.provider
 		failing := append([]*fault{nil}, outagesOf(introspectPath)...)
-		s.trial.Cover("%d kinds of answers", len(failing)+7)
+		s.trial.Cover("%d kinds of responses", len(failing)+7)
 		known := p.Token() // the provider will change its verdict about this one
 		for round := range 2 {
 			for i, kind := range []string{"", "is not active", "is about another subject", `{"active": "true"}`, `{}`, `{"active": null}`, `{"active": 1}`, ""} {
@@ -218,9 +219,9 @@ func introspectionHolds(ctx context.Context, s Subject) {
 					if f == nil && round == 1 {
 						good = known
 					}
-					step, limit := fmt.Sprintf("verify a good token about which the provider says %q", kind), s.patience()
+					step, limit := fmt.Sprintf("verify a valid token about which the provider reports %q", kind), s.patience()
 					if f != nil {
-						step, limit = "verify a good token while the introspection endpoint "+f.name, 1500*time.Millisecond
+						step, limit = "verify a valid token while the introspection endpoint "+f.name, 1500*time.Millisecond
 					}
 					st.call(ctx, limit, st.bearer(good), func(d *demand, _ time.Time) {
 						switch {
@@ -233,7 +234,7 @@ func introspectionHolds(ctx context.Context, s Subject) {
 					p.setFault(nil)
 				}
 			}
-			st.verify(ctx, st.bearer(p.Token(map[string]any{"exp": time.Now().Unix() - 3600})), "verify an expired token that the provider says is active")
+			st.verify(ctx, st.bearer(p.Token(map[string]any{"exp": time.Now().Unix() - 3600})), "verify an expired token that the provider reports as active")
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 // Subject is the adapter under test: how to get one, and what it is known to accept.
 type Subject struct {
-	// Open returns a configured adapter that is ready for calls, and a function that ends it. An adapter for OpenID
+	// Open returns a configured adapter that is ready for calls, and a function that stops it. An adapter for OpenID
 	// providers is configured for p, with Settings(p) or the equivalent in its own format; for any other adapter, p is
 	// nil.
 	Open func(ctx context.Context, p *Provider) (auth.Adapter, func(), error)
@@ -30,10 +30,10 @@ type Subject struct {
 	Logins, Revokes, Rechecks, Binds bool
 
 	// Heard returns everything that the adapters from Open have logged and printed so far, complete for processes that
-	// have ended. It is nil if the kit cannot see that output.
+	// have exited. It is nil if the kit cannot see that output.
 	Heard func() string
 
-	trial *kit.Trial // of the property that is tried
+	trial *kit.Trial // of the property under test
 }
 
 // Limits are the setups that the settings do not allow. Tests that need them are skipped.
@@ -107,7 +107,7 @@ func (s Subject) lacks(setup Setup) error {
 	case s.Keys == nil:
 		return nil
 	case setup == OneOrganization && s.Limits.NoOrganization:
-		return kit.CannotJudge("the settings accept every organization: write ${organization} in the setting that restricts logins to one")
+		return kit.CannotJudge("the settings accept every organization: put ${organization} in the setting that restricts logins to one")
 	case setup != OneOrganization && s.Limits.OneOrganization:
 		return kit.CannotJudge("the settings always name the same organization: replace its name with ${organization}")
 	case setup == WithRoles && s.Limits.NoRoles:
@@ -172,7 +172,7 @@ func (st *stage) learn(ctx context.Context) error {
 	d, err := st.adapter.Describe(ctx)
 	if err != nil {
 		st.close()
-		return kit.NewFailure(said(auth.Identity{}, err), "a description", sDescribe)
+		return kit.NewFailure(describeResult(auth.Identity{}, err), "a description", sDescribe)
 	}
 	st.world.algorithms = d.Algorithms
 	if len(d.Algorithms) == 0 {
@@ -208,7 +208,7 @@ func (st *stage) restart(ctx context.Context) error {
 	return nil
 }
 
-// close ends the adapter and the provider, and looks for secrets in what the adapter wrote.
+// close stops the adapter and the provider, and looks for secrets in what the adapter wrote.
 func (st *stage) close() *kit.Failure {
 	st.end()
 	st.end = func() {}
@@ -258,7 +258,7 @@ func (st *stage) verify(ctx context.Context, req auth.VerifyRequest, steps ...st
 	st.call(ctx, st.patience(), req, nil, steps...)
 }
 
-// call is verify with a deadline. adjust changes what is demanded; it may be nil.
+// call is verify with a deadline. adjust changes the demand; it may be nil.
 func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from time.Time), steps ...string) {
 	_, wrong := st.ask(ctx, limit, req, adjust)
 	kit.Must(kit.After(wrong, steps...))
@@ -300,7 +300,7 @@ type given struct {
 // keptSecrets is roughly how many secrets are kept, to look for them in what the adapter wrote.
 const keptSecrets = 60
 
-// token keeps a token, and looks for it and its parts in the error that the adapter returned for it.
+// token keeps a token, and looks for it and its parts in the error that the adapter returned when given it.
 func (l *given) token(what, token string, err error) {
 	if len(token) < 16 {
 		return
@@ -312,7 +312,7 @@ func (l *given) token(what, token string, err error) {
 	text := err.Error()
 	for i, part := range append(strings.Split(token, "."), token) {
 		if len(part) >= 24 && i != 0 && strings.Contains(text, part) {
-			l.report(kit.NewFailure(clip(text, 60), "an error without "+what+" or a part of it", sSilent))
+			l.report(kit.NewFailure(clip(text, 60), "an error that contains no part of "+what, sSilent))
 		}
 	}
 }
@@ -321,7 +321,7 @@ func (l *given) token(what, token string, err error) {
 func (l *given) error(what, secret string, err error) {
 	l.note(what, secret)
 	if err != nil && kit.Tells(err.Error(), []kit.Secret{{What: what, Text: secret}}) != nil {
-		l.report(kit.NewFailure("an error that holds "+what, "an error without it", sSilent))
+		l.report(kit.NewFailure("an error that contains "+what, "an error without it", sSilent))
 	}
 }
 

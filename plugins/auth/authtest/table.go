@@ -37,7 +37,7 @@ func (d *draft) token() string {
 	return d.spell(compact(changed(d.header), changed(d.claims), seal))
 }
 
-// value is one value of a property. A property is a list of values; the first is the usual, good one.
+// value is one value of a property. A property is a list of values; the first is the valid default.
 type value struct {
 	name string
 	set  func(*draft)
@@ -123,7 +123,7 @@ func (p *Provider) logoutTable() []property {
 // null is a JSON null. A nil value removes the member instead.
 var null = json.RawMessage("null") //nolint:gochecknoglobals // a constant
 
-// draft returns the good token that the values of the table change.
+// draft returns the valid token that the values in the table change.
 func (p *Provider) draft() *draft {
 	s := p.signer()
 	return &draft{
@@ -150,19 +150,19 @@ func (p *Provider) algorithms() property {
 	all.add("alg RS256", func(*draft) {})
 	for _, s := range p.ever {
 		if s.signs() && s != own {
-			all.add("alg "+s.algorithm()+" by the provider's key for it", func(d *draft) { d.header["alg"], d.header["kid"], d.by = s.algorithm(), s.kid, s })
+			all.add("alg "+s.algorithm()+" signed with the provider's key for it", func(d *draft) { d.header["alg"], d.header["kid"], d.by = s.algorithm(), s.kid, s })
 		}
 	}
 	for _, s := range []*signer{{"", "", p.keys.otherCurve}, {"", "", p.keys.otherEd}} {
-		all.add("alg "+s.algorithm()+" by somebody else", func(d *draft) { d.header["alg"], d.by = s.algorithm(), s })
+		all.add("alg "+s.algorithm()+" signed with another key", func(d *draft) { d.header["alg"], d.by = s.algorithm(), s })
 	}
 	for _, name := range []string{"none", "None", "NONE", "nOnE", "none "} {
 		all.add("alg "+name+" without a signature", func(d *draft) { d.header["alg"], d.seal = name, func([]byte) []byte { return nil } })
 		all.add("alg "+name+" with a byte", func(d *draft) { d.header["alg"], d.seal = name, func([]byte) []byte { return []byte{0} } })
-		all.add("alg "+name+" with a good signature", func(d *draft) { d.header["alg"] = name })
+		all.add("alg "+name+" with a valid signature", func(d *draft) { d.header["alg"] = name })
 	}
 	for _, name := range []any{"", nil, null, 7, []string{"RS256"}, "rs256", "Rs256", " RS256", "RS256 ", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256K", "EdDSA", "RSA", "SHA256"} {
-		all.add(fmt.Sprintf("alg %v with a good signature", name), func(d *draft) { d.header["alg"] = name })
+		all.add(fmt.Sprintf("alg %v with a valid signature", name), func(d *draft) { d.header["alg"] = name })
 	}
 	all.add("Alg in another case", func(d *draft) { d.header["alg"], d.header["Alg"] = nil, "RS256" })
 	all.add("RS256 over PSS", func(d *draft) { d.seal = func(in []byte) []byte { return own.sign("PS256", in) } })
@@ -198,7 +198,7 @@ func (p *Provider) signatures() property {
 	forged("a certificate in its header", map[string]any{"kid": "forger", "x5c": []string{base64.StdEncoding.EncodeToString(p.keys.certificate())}})
 	for _, s := range p.ever {
 		if s.use == "enc" {
-			all.add("a signature by a key that is not meant for them", func(d *draft) { d.header["kid"], d.by = s.kid, s })
+			all.add("a signature made with a key that is not for signatures", func(d *draft) { d.header["kid"], d.by = s.kid, s })
 			all.add("such a signature under the signing key's id", func(d *draft) { d.by = s })
 		}
 	}
@@ -228,7 +228,7 @@ func (p *Provider) types() property {
 
 func (p *Provider) headers() property {
 	all := property{name: "header"}
-	all.add("no further header", func(*draft) {})
+	all.add("no additional header", func(*draft) {})
 	for name, more := range sortedPairs(map[string]map[string]any{
 		"a note": {"x-note": "text"}, "a large note": {"x-note": strings.Repeat("n", 3000)}, "cty": {"cty": "at+jwt"}, "an x5t": {"x5t": "x", "x5t#S256": "x"}, "a claim": {"exp": 1, "iss": "x", "sub": "nobody"},
 		"critical exp": {"crit": []string{"exp"}, "exp": 1}, "critical b64": {"crit": []string{"b64"}, "b64": false}, "critical and unknown": {"crit": []string{"x-unknown"}, "x-unknown": 1}, "critical and missing": {"crit": []string{"x-missing"}}, "critical as text": {"crit": "exp"},
@@ -265,14 +265,14 @@ func audiences(aud, other string) property {
 }
 
 func (p *Provider) requests() property {
-	all := property{name: "audiences of the request"}
+	all := property{name: "audiences in the request"}
 	for _, audiences := range [][]string{{"https://other.example", p.Audience}, {p.Audience}, {p.Audience, "x"}, {"x", "y", p.Audience, "z"}, nil, {"https://elsewhere.invalid"}, {p.Audience + "2"}, {p.Audience[:len(p.Audience)-1]}, {strings.ToUpper(p.Audience)}, {p.Audience + "/"}} {
-		all.add(fmt.Sprintf("asked for %q", audiences), func(d *draft) { d.audiences = audiences })
+		all.add(fmt.Sprintf("requested audiences %q", audiences), func(d *draft) { d.audiences = audiences })
 	}
 	return all
 }
 
-// times returns values for a time claim: around each limit of the contract, and far from it.
+// times returns values for a time claim: around each of the contract's limits, and far from them.
 func times(claim string) property {
 	at := func(s int) func(*draft) { return func(d *draft) { d.claims[claim] = time.Now().Unix() + int64(s) } }
 	all := property{name: claim}

@@ -18,7 +18,7 @@ import (
 const workers = 16 // concurrent calls
 
 // verdicts verifies tokens that cover pairs of property values, in every setup, concurrently and in random order. A
-// token with a wrong text or signature follows the good token that it resembles, and some good tokens are verified
+// token with the wrong text or signature follows the valid token that it resembles, and some valid tokens are verified
 // again for other audiences.
 func verdicts(ctx context.Context, s Subject) {
 	if s.Keys == nil {
@@ -46,7 +46,7 @@ func verdicts(ctx context.Context, s Subject) {
 			st.tryRows(ctx, table, rows, clauses, chance.Uint64())
 			st.tryTexts(ctx, st.provider.Token())
 		})
-		s.trial.Cover("setup %d: %d tokens of %d properties, %d kinds of refusals", setup, len(rows), len(table), len(clauses))
+		s.trial.Cover("setup %d: %d tokens with %d properties, %d kinds of refusal", setup, len(rows), len(table), len(clauses))
 	}
 	if len(s.setups(OneOrganization)) == 0 && !s.Limits.OneOrganization {
 		kit.Must(s.lacks(OneOrganization))
@@ -62,10 +62,10 @@ func (st *stage) tryRows(ctx context.Context, table []property, rows []row, clau
 		twin := *d
 		twin.seal, twin.spell = nil, func(text string) string { return text }
 		if other := twin.token(); other != req.Token && (d.seal != nil || d.spell("x") != "x" || chance.IntN(8) == 0) {
-			st.verify(ctx, auth.VerifyRequest{Token: other, Audiences: d.audiences}, "verify the good token that it resembles: everything usual"+d.name)
+			st.verify(ctx, auth.VerifyRequest{Token: other, Audiences: d.audiences}, "verify the valid token that it resembles: default values"+d.name)
 		}
 		var accepted bool
-		step := "verify a token: everything usual" + d.name
+		step := "verify a token: default values" + d.name
 		st.call(ctx, st.patience(), req, func(demand *demand, _ time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -79,7 +79,7 @@ func (st *stage) tryRows(ctx context.Context, table []property, rows []row, clau
 	})
 }
 
-// tryTexts sends strings that are not tokens, and strings that differ slightly from a good token.
+// tryTexts sends strings that are not tokens, and strings that differ slightly from a valid token.
 func (st *stage) tryTexts(ctx context.Context, good string) {
 	texts := junk()
 	if st.provider != nil {
@@ -104,8 +104,8 @@ func (st *stage) tryTexts(ctx context.Context, good string) {
 func sampleVerdicts(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) {
 		if s.Samples == nil {
-			st.tryTexts(ctx, "an-opaque-token-that-nobody-gave-0123456789")
-			kit.Must(kit.CannotJudge("there are no tokens to try: write ${issuer} in the settings of an adapter of OpenID providers, or give --samples"))
+			st.tryTexts(ctx, "an-opaque-token-that-nobody-issued-0123456789")
+			kit.Must(kit.CannotJudge("there are no tokens to try: put ${issuer} in the settings of an adapter for OpenID providers, or give --samples"))
 		}
 		judged := map[Clause]bool{Form: true, Signature: true, "": true}
 		var reqs []auth.VerifyRequest
@@ -142,7 +142,7 @@ func sampleVerdicts(ctx context.Context, s Subject) {
 		}
 		s.trial.Cover("%d samples, %d issued tokens", len(s.Samples.Good)+len(s.Samples.Bad), len(issued))
 		if len(missing) > 0 {
-			kit.Must(kit.CannotJudge("no sample token was wrong in these ways: %s; in --samples, add such tokens to bad, or list the ways in which your tokens cannot be wrong in lacks", strings.Join(missing, ", ")))
+			kit.Must(kit.CannotJudge("no sample token was wrong in these ways: %s; in --samples, add such tokens to bad, or list in lacks the ways in which your tokens cannot be wrong", strings.Join(missing, ", ")))
 		}
 	})
 }
@@ -157,10 +157,10 @@ func (s *Samples) called(token string) string {
 	if wish, ok := s.wish(token); ok {
 		return "the token issued as " + clip(string(must(json.Marshal(wish))), 300)
 	}
-	return "a good sample"
+	return "a valid sample"
 }
 
-// wishes has tokens issued with various combinations of fields, and returns requests with them. Tokens that the author
+// wishes gets tokens issued with various combinations of fields, and returns requests with them. Tokens that the author
 // cannot issue are left out.
 func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) (reqs []auth.VerifyRequest) {
 	if s.Issue == nil {
@@ -212,11 +212,11 @@ func crowds(ctx context.Context, s Subject) {
 		for i := range order {
 			order[i] = chance.IntN(len(tokens))
 		}
-		s.trial.Cover("%d calls about %d people, %d at a time", n, len(tokens), 2*workers)
+		s.trial.Cover("%d calls for %d people, %d at a time", n, len(tokens), 2*workers)
 		kit.AtOnce(ctx, n, 2*workers, func(ctx context.Context, i int) {
 			who := tokens[order[i]]
 			req := auth.VerifyRequest{Token: who.token, Audiences: who.audiences}
-			st.verify(ctx, req, fmt.Sprintf("verify %s, among calls about %d people", who.what, len(tokens)))
+			st.verify(ctx, req, fmt.Sprintf("verify %s, among calls for %d people", who.what, len(tokens)))
 		})
 	})
 }
@@ -272,7 +272,7 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 // same limits.
 func clocks(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) {
-		s.trial.Cover("tokens around their edges, for 10 s")
+		s.trial.Cover("tokens close to their time limits, for 10 s")
 		verify := func(tokens []somebody, times func(i int) int) {
 			kit.AtOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) {
 				st.verify(ctx, auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, fmt.Sprintf("verify %s, time %d", tokens[i].what, times(i)))

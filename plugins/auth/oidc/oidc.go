@@ -35,7 +35,7 @@ func (*Adapter) Validate(_ context.Context, c plugins.Config) error {
 }
 
 // Configure applies the settings. It does not contact the provider, so it succeeds even while the provider is
-// unavailable. Until it is back, Verify returns plugins.ErrUnavailable.
+// unavailable. Until it recovers, Verify returns plugins.ErrUnavailable.
 func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	settings := defaults()
 	if err := c.Decode(&settings); err != nil {

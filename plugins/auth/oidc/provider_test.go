@@ -36,7 +36,7 @@ func TestARealProvider(t *testing.T) {
 	t.Cleanup(func() { _ = adapter.Close() })
 	client := auth.Client(plugintest.Configured(t, auth.Plugin(adapter), string(settings)))
 
-	t.Run("an access token of the client credentials grant is verified", func(t *testing.T) {
+	t.Run("an access token from the client credentials grant is accepted", func(t *testing.T) {
 		id, err := client.Verify(t.Context(), auth.VerifyRequest{Token: machineToken(t, provider), Audiences: []string{resource}})
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestARealProvider(t *testing.T) {
 		}
 	})
 	t.Run("a browser login with PKCE ends with the person", func(t *testing.T) { logIn(t, client.(auth.Login), provider) })
-	t.Run("a token of a rotated key is verified, one of the old key no longer", func(t *testing.T) {
+	t.Run("a token signed with a rotated key is accepted, and one signed with the old key is not", func(t *testing.T) {
 		old := machineToken(t, provider)
 		provider.Rotate(t)
 		request := auth.VerifyRequest{Token: machineToken(t, provider), Audiences: []string{resource}}

@@ -32,7 +32,7 @@ type Settings struct {
 	Audiences []string `json:"audiences"`
 
 	// Introspect asks the provider about each verified token (RFC 7662). A token that was revoked, or whose account was
-	// closed, then ends before it expires. The server caches the result for up to a minute.
+	// closed, is then rejected before it expires. The server caches the result for up to a minute.
 	Introspect bool `json:"introspect"`
 
 	// Algorithms are the accepted signature algorithms: RS256, ES256, EdDSA. The default is RS256 only.
@@ -77,28 +77,28 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		}
 	}
 	if s.JWKSURI != "" && relyingparty.OnLoopback(s.JWKSURI) && !relyingparty.OnLoopback(s.issuer()) {
-		problems.Add("jwksUri", "may be on loopback only when the issuer is")
+		problems.Add("jwksUri", "may be on loopback only if the issuer is")
 	}
 	if s.RedirectURI != "" && s.ClientID == "" {
-		problems.Add("clientId", "must be set when redirectUri is")
+		problems.Add("clientId", "must be set if redirectUri is")
 	}
 	if s.ClientSecret != "" && s.ClientID == "" {
-		problems.Add("clientId", "must be set when clientSecret is")
+		problems.Add("clientId", "must be set if clientSecret is")
 	}
 	if s.Introspect && (s.ClientID == "" || s.ClientSecret == "") {
-		problems.Add("introspect", "needs clientId and clientSecret to authenticate at the provider")
+		problems.Add("introspect", "needs clientId and clientSecret to authenticate with the provider")
 	}
 	if !slices.Contains(s.Scopes, "openid") {
 		problems.Add("scopes", `must contain "openid", or the provider does not issue an id token`)
 	}
 	if s.OrganizationID != "" && s.OrganizationClaim == "" {
-		problems.Add("organizationClaim", "must name the claim that holds the organization")
+		problems.Add("organizationClaim", "must name the claim that contains the organization")
 	}
 	if s.Roles != nil && s.RoleClaim == "" {
 		problems.Add("roleClaim", "must name the claim that roles maps")
 	}
 	if len(s.Algorithms) == 0 {
-		problems.Add("algorithms", "must name at least one; leave it out to get RS256")
+		problems.Add("algorithms", "must name at least one; leave it out for RS256")
 	}
 	for i, name := range s.Algorithms {
 		if !slices.Contains([]string{"RS256", "ES256", "EdDSA"}, name) {

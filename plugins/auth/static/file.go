@@ -42,7 +42,7 @@ func (f *file) current() (entries, error) {
 		f.reload()
 	}
 	if f.bad != nil && time.Since(f.badSince) > badFor {
-		return nil, fmt.Errorf("%w: the token file is bad: %w", plugins.ErrUnavailable, f.bad)
+		return nil, fmt.Errorf("%w: the token file is invalid: %w", plugins.ErrUnavailable, f.bad)
 	}
 	return f.entries, nil
 }

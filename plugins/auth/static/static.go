@@ -32,7 +32,7 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("file", "must be the absolute path of a token file")
 	}
 	if s.Issuer == "" {
-		problems.Add("issuer", "must not be empty; leave it out to get ropewalk:static")
+		problems.Add("issuer", "must not be empty; leave it out for ropewalk:static")
 	}
 }
 

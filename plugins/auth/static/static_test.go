@@ -166,7 +166,7 @@ func TestStaticKeepsTheContract(t *testing.T) {
 	}
 }
 
-func TestATokenCarriesWhatItsEntrySays(t *testing.T) {
+func TestATokenHasWhatItsEntrySpecifies(t *testing.T) {
 	adapter, _ := configured(t, "tokens:\n"+entry(good, "    email: a@example.com\n    name: Alice\n    orgRole: owner\n    organization: org_1\n    scopes: [a, b]\n"))
 	id, err := adapter.Verify(t.Context(), auth.VerifyRequest{Token: good, Audiences: []string{"anything"}})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestAFileThatIsOverwrittenWithTheSameLengthIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestAFileThatDidNotChangeIsReadOnce(t *testing.T) {
+func TestAFileThatHasNotChangedIsReadOnce(t *testing.T) {
 	var log testkit.Log
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, path, "tokens:\n"+entry(good, ""))
@@ -229,7 +229,7 @@ func TestAFileThatDidNotChangeIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
+func TestAnInvalidFileLeavesTheLastValidTokensForAMinute(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"not YAML":          func(t *testing.T, path string) { write(t, path, "tokens: [") },
 		"an entry is wrong": func(t *testing.T, path string) { write(t, path, "tokens: [{}]") },
@@ -244,7 +244,7 @@ func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
 				adapter, path := configured(t, "tokens:\n"+entry(good, ""))
 				spoil(t, path)
 				if err := verify(t, adapter, good); err != nil {
-					t.Errorf("at once: %v", err)
+					t.Errorf("immediately: %v", err)
 				}
 				pass(61 * time.Second)
 				if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnavailable) {
@@ -265,22 +265,22 @@ func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's 
 func TestErrorsForRefusedFilesNameThePlaceButNoToken(t *testing.T) {
 	const secret = "a-secret-that-nobody-may-see"
 	for name, c := range map[string]struct{ text, want string }{
-		"neither token nor digest": {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},
-		"both":                     {"tokens: [{token: " + secret + ", tokenSha256: x, subject: a}]", "tokens[0]: needs either"},
-		"a short token":            {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "at least 16 bytes"},
-		"no subject":               {"tokens: [{token: " + secret + "}]", "needs a subject"},
-		"no expiry":                {"tokens: [{token: " + secret + ", subject: a}]", "expires must be a time"},
-		"an expiry without zone":   {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},
-		"an unknown role":          {"tokens: [{token: " + secret + ", subject: a, orgRole: root, expires: 2099-01-01T00:00:00Z}]", "orgRole must be"},
-		"a digest too short":       {"tokens: [{tokenSha256: abcd, subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
-		"a digest too long":        {"tokens: [{tokenSha256: " + strings.Repeat("ab", 33) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
-		"more than 4 MiB":          {"tokens: []\n#" + strings.Repeat("x", 4<<20-11), "is larger than"},
-		"a digest not in hex":      {"tokens: [{tokenSha256: " + strings.Repeat("xy", 32) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
-		"an unknown name":          {"tokens: [{tokn: " + secret + "}]", "line 1"},
-		"a wrong type":             {"tokens: " + secret, "line 1"},
-		"twice the same":           {"tokens:\n" + entry(good, "") + entry(good, ""), "tokens[1]: is the same token as tokens[0]"},
-		"two problems":             {"tokens: [{}, {}]", "tokens[1]"},
-		"binary":                   {"\x00\x01", "neither YAML nor JSON"},
+		"neither token nor digest":      {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},
+		"both":                          {"tokens: [{token: " + secret + ", tokenSha256: x, subject: a}]", "tokens[0]: needs either"},
+		"a short token":                 {"tokens: [{token: short, subject: a, expires: 2099-01-01T00:00:00Z}]", "at least 16 bytes"},
+		"no subject":                    {"tokens: [{token: " + secret + "}]", "needs a subject"},
+		"no expiry":                     {"tokens: [{token: " + secret + ", subject: a}]", "expires must be a time"},
+		"an expiry without a time zone": {"tokens: [{token: " + secret + ", subject: a, expires: 2099-01-01}]", "expires must be a time"},
+		"an unknown role":               {"tokens: [{token: " + secret + ", subject: a, orgRole: root, expires: 2099-01-01T00:00:00Z}]", "orgRole must be"},
+		"a digest too short":            {"tokens: [{tokenSha256: abcd, subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"a digest too long":             {"tokens: [{tokenSha256: " + strings.Repeat("ab", 33) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"more than 4 MiB":               {"tokens: []\n#" + strings.Repeat("x", 4<<20-11), "is larger than"},
+		"a digest not in hex":           {"tokens: [{tokenSha256: " + strings.Repeat("xy", 32) + ", subject: a, expires: 2099-01-01T00:00:00Z}]", "64 hex digits"},
+		"an unknown name":               {"tokens: [{tokn: " + secret + "}]", "line 1"},
+		"a wrong type":                  {"tokens: " + secret, "line 1"},
+		"twice the same":                {"tokens:\n" + entry(good, "") + entry(good, ""), "tokens[1]: is the same token as tokens[0]"},
+		"two problems":                  {"tokens: [{}, {}]", "tokens[1]"},
+		"binary":                        {"\x00\x01", "neither YAML nor JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tokens.yaml")

@@ -123,7 +123,7 @@ func TestAnInvalidMembershipListDoesNotEndALogin(t *testing.T) {
 	}
 }
 
-// answers is a transport that answers every request for memberships with this body.
+// answers is a transport that responds to every request for memberships with this body.
 type answers string
 
 func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {

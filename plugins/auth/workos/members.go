@@ -19,7 +19,7 @@ import (
 
 const (
 	answerLimit = 1 << 20
-	memberFresh = 30 * time.Second // how long a result is used without asking again
+	memberFresh = 30 * time.Second // how long a result is used without another request
 	memberKeep  = 5 * time.Minute  // how long a result stays valid while WorkOS does not respond
 	memberLimit = 10_000
 )

@@ -69,7 +69,7 @@ func TestAFormerMemberLosesAccessWithinHalfAMinute(t *testing.T) {
 	})
 }
 
-func TestAnAnswerIsCachedForLaterQuestions(t *testing.T) {
+func TestAMembershipIsCachedForLaterCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		workOS := newAPI()
 		m := asking(t, workOS)
@@ -80,12 +80,12 @@ func TestAnAnswerIsCachedForLaterQuestions(t *testing.T) {
 			pass(time.Second)
 		}
 		if asked := workOS.count(); asked != 2 {
-			t.Errorf("asked %d times in a minute, want twice", asked)
+			t.Errorf("got %d requests in a minute, want 2", asked)
 		}
 	})
 }
 
-func TestAMembershipCountsForItsOwnUserOnly(t *testing.T) {
+func TestAMembershipAppliesOnlyToItsOwnUser(t *testing.T) {
 	workOS := newAPI()
 	workOS.lax = true
 	if _, err := asking(t, workOS).role(t.Context(), "user_bob"); !errors.Is(err, plugins.ErrUnauthenticated) {
@@ -102,7 +102,7 @@ func TestKnownMembershipsAreBounded(t *testing.T) {
 		}
 	}
 	if len(m.known) > memberLimit {
-		t.Errorf("%d members are known, want %d at most", len(m.known), memberLimit)
+		t.Errorf("%d members are known, want at most %d", len(m.known), memberLimit)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 type Settings struct {
 	// IDPDomain is the subdomain of the AuthKit domain: https://<idpDomain>.authkit.app.
 	IDPDomain string `json:"idpDomain"`
-	// Issuer replaces that URL if the AuthKit has a domain of its own.
+	// Issuer replaces that URL if the AuthKit has a custom domain.
 	Issuer string `json:"issuer"`
 	// ClientID enables browser login, and is also an audience.
 	ClientID string `json:"clientId"`
@@ -47,13 +47,13 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		}
 	}
 	if s.APIURL == "" {
-		problems.Add("apiUrl", "must not be empty; leave it out to get https://api.workos.com")
+		problems.Add("apiUrl", "must not be empty; leave it out for https://api.workos.com")
 	}
 	if s.RedirectURI != "" && s.ClientID == "" {
-		problems.Add("clientId", "must be set when redirectUri is")
+		problems.Add("clientId", "must be set if redirectUri is")
 	}
 	if s.ClientSecret != "" && s.ClientID == "" {
-		problems.Add("clientId", "must be set when clientSecret is")
+		problems.Add("clientId", "must be set if clientSecret is")
 	}
 }
 

@@ -164,8 +164,8 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		`{"issuer":"http://id.example.com"}`:                                            "issuer: must be an https URL",
 		`{"idpDomain":"example","apiUrl":"http://api.example.com"}`:                     "apiUrl: must be an https URL",
 		`{"idpDomain":"example","apiUrl":""}`:                                           "apiUrl: must not be empty",
-		`{"idpDomain":"example","redirectUri":"https://r.example/cb"}`:                  "clientId: must be set when redirectUri is",
-		`{"idpDomain":"example","clientSecret":"hidden"}`:                               "clientId: must be set when clientSecret is",
+		`{"idpDomain":"example","redirectUri":"https://r.example/cb"}`:                  "clientId: must be set if redirectUri is",
+		`{"idpDomain":"example","clientSecret":"hidden"}`:                               "clientId: must be set if clientSecret is",
 		`{"idpDomain":"example","apikey":"hidden"}`:                                     `did you mean "apiKey"`,
 		`{"idpDomain":"example","clientId":"c","redirectUri":"https://u:p@r.example/"}`: "redirectUri: must not contain a user",
 	} {

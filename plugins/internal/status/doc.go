@@ -1,2 +1,2 @@
-// Package status has the table that maps the errors of package plugins to gRPC codes and back.
+// Package status contains the table that maps the errors of package plugins to gRPC codes and back.
 package status

@@ -55,8 +55,8 @@ func ToStatus(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// FromStatus turns a gRPC status into an error for which errors.Is gives the same answers as for the
-// error of the implementation. A code that is not in the table does not become an error of package plugins.
+// FromStatus turns a gRPC status into an error for which errors.Is gives the same results as for the
+// implementation's error. A code that is not in the table does not become an error of package plugins.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil
@@ -94,12 +94,12 @@ func Text(err error) string {
 	return fmt.Sprintf("%s %q", strings.Replace(name, "CANCELED", "CANCELLED", 1), message)
 }
 
-// NewError returns an error with the given message that errors.Is reports to be is.
-func NewError(message string, is error) error {
-	return &remoteError{message: message, code: status.Code(ToStatus(is)), is: is}
+// NewError returns an error with the given message for which errors.Is(err, target) is true.
+func NewError(message string, target error) error {
+	return &remoteError{message: message, code: status.Code(ToStatus(target)), is: target}
 }
 
-// remoteError has the message of the plugin and the identity of the host's error.
+// remoteError has the plugin's message and the identity of the host's error.
 type remoteError struct {
 	message  string
 	code     codes.Code

@@ -13,7 +13,7 @@ import (
 	rpcstatus "github.com/ropewalk/ropewalk/plugins/internal/status"
 )
 
-// meanings are the errors that errors.Is can be asked for on the server's side.
+// meanings are the errors that errors.Is recognizes on the server's side.
 var meanings = map[string]error{
 	"not found": plugins.ErrNotFound, "invalid": plugins.ErrInvalid, "unauthenticated": plugins.ErrUnauthenticated,
 	"unavailable": plugins.ErrUnavailable, "unimplemented": plugins.ErrUnimplemented,
@@ -37,7 +37,7 @@ func TestAnErrorIsTheSameOnBothSides(t *testing.T) {
 		{"a deadline is unavailable too", context.DeadlineExceeded, codes.DeadlineExceeded, []string{"deadline", "unavailable"}},
 		{"unavailable because of a deadline", fmt.Errorf("redis: %w: %w", plugins.ErrUnavailable, context.DeadlineExceeded), codes.DeadlineExceeded, []string{"deadline", "unavailable"}},
 		{"settings", &plugins.ConfigError{Problems: []plugins.Problem{{Message: "x"}}}, codes.InvalidArgument, []string{"invalid"}},
-		{"a status of the author's own", status.Error(codes.NotFound, "gone"), codes.NotFound, []string{"not found"}},
+		{"a status that the author chose", status.Error(codes.NotFound, "gone"), codes.NotFound, []string{"not found"}},
 		{"a status that means nothing here", status.Error(codes.DataLoss, "lost"), codes.Internal, nil},
 		{"anything else", errors.New("disk on fire"), codes.Internal, nil},
 	}
@@ -77,6 +77,6 @@ func TestAnErrorIsTheSameOnBothSides(t *testing.T) {
 		}
 	}
 	if rpcstatus.ToStatus(nil) != nil || rpcstatus.FromStatus(nil) != nil {
-		t.Error("nil must stay nil")
+		t.Error("a nil error should stay nil")
 	}
 }

@@ -21,7 +21,7 @@ const (
 	maxManifest = 4 << 20
 )
 
-// manifest holds the parts of a bundle's manifest that a registry needs.
+// manifest is the part of a bundle's manifest that a registry needs.
 type manifest struct {
 	Name          string   `json:"name"`
 	DisplayName   string   `json:"display_name"`
@@ -45,7 +45,7 @@ func (m manifest) fits(goos string) bool {
 	return goos == "" || len(listed) == 0 || slices.Contains(listed, goos)
 }
 
-// bundle is one file of the folder as it was last read.
+// bundle is one file in the folder as it was last read.
 type bundle struct {
 	manifest
 	file string

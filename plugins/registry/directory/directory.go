@@ -94,7 +94,7 @@ func matching(all map[string][]*bundle, text string) []*bundle {
 }
 
 // Resolve implements registry.Registry. If several files have the same name and version, it picks the first, by file
-// name, that fits the platform.
+// name, that matches the platform.
 func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 	if err := registry.CheckRef(ref); err != nil {
 		return registry.Package{}, err
@@ -190,7 +190,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 		return nil, fmt.Errorf("%w: the folder no longer has the file %s", plugins.ErrNotFound, pkg.Artifact)
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a file of the folder", plugins.ErrInvalid, pkg.Artifact)
+		return nil, fmt.Errorf("%w: %s is not a file in the folder", plugins.ErrInvalid, pkg.Artifact)
 	}
 	if err := r.offers(ctx, root, pkg.Artifact); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func TestTheLatestIsTheHighestRelease(t *testing.T) {
 	}
 	for _, v := range []string{"2.0.0-rc.1", "nightly", "1.9.0"} {
 		if got := resolve(t, r, "@acme/hello", v).Version; got != v {
-			t.Errorf("asked for %s, got %s", v, got)
+			t.Errorf("requested %s, got %s", v, got)
 		}
 	}
 	for _, file := range []string{"hello-1.10.0.mcpb", "hello-1.9.0.mcpb"} {
@@ -125,19 +125,19 @@ func TestRecordedDigestsMustMatch(t *testing.T) {
 		files map[string]string
 		ok    bool
 	}{
-		"a sidecar":                        {map[string]string{"hello.mcpb.sha256": right + "\n"}, true},
-		"a sidecar as sha256sum writes it": {map[string]string{"hello.mcpb.sha256": strings.ToUpper(right) + "  hello.mcpb\n"}, true},
-		"an index":                         {map[string]string{"SHA256SUMS": wrong + "  other.mcpb\n" + right + " *hello.mcpb\n"}, true},
-		"a sidecar that differs":           {map[string]string{"hello.mcpb.sha256": wrong}, false},
-		"an empty sidecar":                 {map[string]string{"hello.mcpb.sha256": "\n"}, false},
-		"a sidecar about another file":     {map[string]string{"hello.mcpb.sha256": right + "  other.mcpb"}, false},
-		"an index that differs":            {map[string]string{"SHA256SUMS": wrong + "  hello.mcpb\n"}, false},
-		"an index that leaves it out":      {map[string]string{"SHA256SUMS": right + "  other.mcpb\n"}, false},
-		"an index that names no file":      {map[string]string{"SHA256SUMS": right + "\n"}, false},
-		"an index that cannot be read":     {map[string]string{"SHA256SUMS": strings.Repeat("x", 70_000) + "\n" + right + "  hello.mcpb\n"}, false},
-		"an index of 4 MiB":                {map[string]string{"SHA256SUMS": strings.Repeat("\n", 4<<20-len(right)-12) + right + "  hello.mcpb"}, true},
-		"an index past 4 MiB":              {map[string]string{"SHA256SUMS": strings.Repeat("\n", 4<<20-len(right)-11) + right + "  hello.mcpb"}, false},
-		"a sidecar wins over an index":     {map[string]string{"hello.mcpb.sha256": right, "SHA256SUMS": wrong + "  hello.mcpb\n"}, true},
+		"a sidecar":                                {map[string]string{"hello.mcpb.sha256": right + "\n"}, true},
+		"a sidecar as sha256sum writes it":         {map[string]string{"hello.mcpb.sha256": strings.ToUpper(right) + "  hello.mcpb\n"}, true},
+		"an index":                                 {map[string]string{"SHA256SUMS": wrong + "  other.mcpb\n" + right + " *hello.mcpb\n"}, true},
+		"a sidecar that differs":                   {map[string]string{"hello.mcpb.sha256": wrong}, false},
+		"an empty sidecar":                         {map[string]string{"hello.mcpb.sha256": "\n"}, false},
+		"a sidecar for another file":               {map[string]string{"hello.mcpb.sha256": right + "  other.mcpb"}, false},
+		"an index that differs":                    {map[string]string{"SHA256SUMS": wrong + "  hello.mcpb\n"}, false},
+		"an index that leaves it out":              {map[string]string{"SHA256SUMS": right + "  other.mcpb\n"}, false},
+		"an index that names no file":              {map[string]string{"SHA256SUMS": right + "\n"}, false},
+		"an index that cannot be read":             {map[string]string{"SHA256SUMS": strings.Repeat("x", 70_000) + "\n" + right + "  hello.mcpb\n"}, false},
+		"an index of 4 MiB":                        {map[string]string{"SHA256SUMS": strings.Repeat("\n", 4<<20-len(right)-12) + right + "  hello.mcpb"}, true},
+		"an index past 4 MiB":                      {map[string]string{"SHA256SUMS": strings.Repeat("\n", 4<<20-len(right)-11) + right + "  hello.mcpb"}, false},
+		"a sidecar takes precedence over an index": {map[string]string{"hello.mcpb.sha256": right, "SHA256SUMS": wrong + "  hello.mcpb\n"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -210,7 +210,7 @@ func TestOneBadFileDoesNotAffectOthers(t *testing.T) {
 	}
 }
 
-func TestADownloadEndsWithItsContext(t *testing.T) {
+func TestADownloadStopsWhenItsContextEnds(t *testing.T) {
 	r := open(t, filled(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	body, err := r.Fetch(ctx, resolve(t, r, "plain", ""))
@@ -234,7 +234,7 @@ func TestSettings(t *testing.T) {
 		"a file":               {`{"dir": "` + file + `"}`, "dir: is not a folder"},
 		"a trust score of 101": {`{"dir": "/tmp", "trustScore": 101}`, "trustScore: must be 0 to 100"},
 		"a trust score of -1":  {`{"dir": "/tmp", "trustScore": -1}`, "trustScore: must be 0 to 100"},
-		"a typing error":       {`{"dri": "/tmp"}`, `did you mean "dir"`},
+		"a typo":               {`{"dri": "/tmp"}`, `did you mean "dir"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := directory.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)})
@@ -297,6 +297,6 @@ func TestNoCallLeavesAFileOpen(t *testing.T) {
 		}
 	}
 	if after := files(); after > before+20 {
-		t.Errorf("%d files were open, then %d", before, after)
+		t.Errorf("%d files were open before the calls, and %d after them", before, after)
 	}
 }

@@ -60,7 +60,7 @@ func (f *folder) bundles(ctx context.Context, root *os.Root) (map[string][]*bund
 		if err != nil {
 			bad[e.Name()] = err.Error()
 			if f.bad[e.Name()] != err.Error() {
-				f.log.Warn("skipped a file of the folder that is not a bundle", "file", e.Name(), "error", err)
+				f.log.Warn("skipped a file in the folder that is not a bundle", "file", e.Name(), "error", err)
 			}
 			continue
 		}

@@ -74,13 +74,13 @@ const officialMeta = "io.modelcontextprotocol.registry/official"
 
 // status returns active, deprecated or deleted. The default is active.
 func (l listing) status() string {
-	var said struct {
+	var meta struct {
 		Status string `json:"status"`
 	}
-	if json.Unmarshal(l.Meta[officialMeta], &said) != nil || said.Status == "" {
+	if json.Unmarshal(l.Meta[officialMeta], &meta) != nil || meta.Status == "" {
 		return statusActive
 	}
-	return said.Status
+	return meta.Status
 }
 
 const (
@@ -103,12 +103,12 @@ func (l listing) description() string {
 func (l listing) trust() int {
 	best := 0.0
 	for key, raw := range l.Meta {
-		var said struct {
+		var meta struct {
 			Camel float64 `json:"trustScore"`
 			Snake float64 `json:"trust_score"`
 		}
-		if key != officialMeta && json.Unmarshal(raw, &said) == nil {
-			best = max(best, said.Camel, said.Snake)
+		if key != officialMeta && json.Unmarshal(raw, &meta) == nil {
+			best = max(best, meta.Camel, meta.Snake)
 		}
 	}
 	return int(min(best, 100))

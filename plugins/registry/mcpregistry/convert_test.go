@@ -29,7 +29,7 @@ func TestPackagesBecomeWhatAServerCanInstall(t *testing.T) {
 			registry.Package{Kind: registry.KindPyPI, Identifier: "example", IdentifierVersion: "1.2.post1"}},
 		"mcpb before npm": {packages(npm(nil), object{"registryType": "mcpb", "identifier": "https://example.com/a.mcpb", "fileSha256": strings.ToUpper(digest)}),
 			registry.Package{Kind: registry.KindMCPB, Artifact: "io.example/a@1.0.0", SHA256: digest}},
-		"npm where the mcpb has no digest": {packages(npm(nil), object{"registryType": "mcpb", "identifier": "https://example.com/a.mcpb"}),
+		"npm if the mcpb has no digest": {packages(npm(nil), object{"registryType": "mcpb", "identifier": "https://example.com/a.mcpb"}),
 			registry.Package{Kind: registry.KindNPM, Identifier: "@example/server", IdentifierVersion: "4.5.6"}},
 		"arguments of every form": {packages(npm(object{"packageArguments": []object{
 			{"type": "positional", "value": "serve"},
@@ -57,7 +57,7 @@ func TestPackagesBecomeWhatAServerCanInstall(t *testing.T) {
 			registry.Package{Kind: registry.KindRemote,
 				Remote:    registry.Remote{Transport: "sse", URL: "https://{tenant}.example.com/sse", Headers: map[string]string{"X-Key": "{X-Key}", "Authorization": "Bearer {token}"}},
 				Variables: []registry.Variable{{Name: "tenant", Default: "main", Required: true}, {Name: "X-Key", Required: true, Secret: true}, {Name: "token", Secret: true}}}},
-		"a remote where no package can be installed": {object{"packages": []object{{"registryType": "oci", "identifier": "x"}}, "remotes": []object{{"type": "streamable-http", "url": "https://example.com"}}},
+		"a remote if no package can be installed": {object{"packages": []object{{"registryType": "oci", "identifier": "x"}}, "remotes": []object{{"type": "streamable-http", "url": "https://example.com"}}},
 			registry.Package{Kind: registry.KindRemote, Remote: registry.Remote{Transport: "streamable-http", URL: "https://example.com"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestPackagesBecomeWhatAServerCanInstall(t *testing.T) {
 	}
 }
 
-func TestAnInstallThatIsImpossibleSaysWhy(t *testing.T) {
+func TestTheErrorSaysWhyAnEntryCannotBeInstalled(t *testing.T) {
 	for name, c := range map[string]struct {
 		fields object
 		want   string
@@ -77,15 +77,15 @@ func TestAnInstallThatIsImpossibleSaysWhy(t *testing.T) {
 		"nothing":     {nil, "it has no package and no remote"},
 		"a container": {packages(object{"registryType": "oci"}), "oci packages cannot be installed"},
 		"a range":     {packages(npm(object{"version": "^1.0.0"})), `npm has the version "^1.0.0"`},
-		"part of a version, which npm takes for a range": {packages(npm(object{"version": "1.2"})), `npm has the version "1.2"`},
-		"a tag":                     {packages(npm(object{"version": "latest"})), `npm has the version "latest"`},
-		"no version":                {packages(npm(object{"version": ""})), `npm has the version ""`},
-		"a server of its own":       {packages(npm(object{"transport": object{"type": "sse", "url": "http://localhost:8080"}})), "npm uses sse, not stdio"},
-		"a registry of its own":     {packages(npm(object{"registryBaseUrl": "https://npm.evil.example"})), "npm is in a separate package registry"},
-		"an mcpb without a digest":  {packages(object{"registryType": "mcpb", "identifier": "https://x/y.mcpb"}), "mcpb has no fileSha256"},
-		"a remote of another kind":  {object{"remotes": []object{{"type": "websocket", "url": "wss://x"}}}, `a remote of type "websocket"`},
-		"a pypi package on npmjs":   {packages(object{"registryType": "pypi", "identifier": "x", "version": "1", "registryBaseUrl": "https://registry.npmjs.org"}), "pypi is in"},
-		"several, each with reason": {packages(npm(object{"version": "*"}), object{"registryType": "nuget"}), `npm has the version "*", which is not exact; nuget packages`},
+		"part of a version, which npm treats as a range": {packages(npm(object{"version": "1.2"})), `npm has the version "1.2"`},
+		"a tag":                             {packages(npm(object{"version": "latest"})), `npm has the version "latest"`},
+		"no version":                        {packages(npm(object{"version": ""})), `npm has the version ""`},
+		"a package that is a server itself": {packages(npm(object{"transport": object{"type": "sse", "url": "http://localhost:8080"}})), "npm uses sse, not stdio"},
+		"another package registry":          {packages(npm(object{"registryBaseUrl": "https://npm.evil.example"})), "npm is in a separate package registry"},
+		"an mcpb without a digest":          {packages(object{"registryType": "mcpb", "identifier": "https://x/y.mcpb"}), "mcpb has no fileSha256"},
+		"a remote of another kind":          {object{"remotes": []object{{"type": "websocket", "url": "wss://x"}}}, `a remote of type "websocket"`},
+		"a pypi package on npmjs":           {packages(object{"registryType": "pypi", "identifier": "x", "version": "1", "registryBaseUrl": "https://registry.npmjs.org"}), "pypi is in"},
+		"several, each with its reason":     {packages(npm(object{"version": "*"}), object{"registryType": "nuget"}), `npm has the version "*", which is not exact; nuget packages`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := resolveOne(t, c.fields); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), c.want) {

@@ -99,7 +99,7 @@ func TestNamesAreRequestedEscapedOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"/v0.1/servers/io.example%2Fnpm/versions/2.0.0"}; !slices.Equal(p.asked, want) {
-		t.Fatalf("asked %q", p.asked)
+		t.Fatalf("got the requests %q", p.asked)
 	}
 	for _, name := range []string{"plain", "@scope/name", "../x", "io.example/..", "a/b/c", "io.example/x?y"} {
 		if _, err := r.Resolve(t.Context(), registry.Ref{Name: name}); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), "namespace/name, such as io.github.acme/notes") {
@@ -110,11 +110,11 @@ func TestNamesAreRequestedEscapedOrNotAtAll(t *testing.T) {
 		t.Errorf("an impossible version: %v", err)
 	}
 	if len(p.asked) != 1 {
-		t.Fatalf("asked %q", p.asked)
+		t.Fatalf("got the requests %q", p.asked)
 	}
 }
 
-func TestAnAnswerToAnotherQuestionIsIgnored(t *testing.T) {
+func TestAResponseToAnotherRequestIsIgnored(t *testing.T) {
 	wrong := entry("io.example/evil", "1.0.0", packages(npm(nil)))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(w, wrong) }))
 	defer s.Close()
@@ -128,10 +128,10 @@ func TestAnAnswerToAnotherQuestionIsIgnored(t *testing.T) {
 
 func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"a fault":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"another web server":   func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
-		"an API of its own":    func(w http.ResponseWriter, _ *http.Request) { write(w, object{"servers": "none"}) },
-		"a search that is not": func(w http.ResponseWriter, _ *http.Request) { notFound(w) },
+		"a fault":                 func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"another web server":      func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
+		"another API":             func(w http.ResponseWriter, _ *http.Request) { write(w, object{"servers": "none"}) },
+		"an API without a search": func(w http.ResponseWriter, _ *http.Request) { notFound(w) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(h)
@@ -170,9 +170,9 @@ func TestFetchRequestsTheAddressAgain(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	for name, c := range map[string]struct{ settings, want string }{
-		"http in the open": {`{"url": "http://registry.example.com"}`, "url: must be an https URL"},
-		"a typing error":   {`{"urll": "https://registry.example.com"}`, `did you mean "url"`},
-		"no time at all":   {`{"timeout": "0s"}`, "timeout: must be a positive duration"},
+		"http on a public network": {`{"url": "http://registry.example.com"}`, "url: must be an https URL"},
+		"a typo":                   {`{"urll": "https://registry.example.com"}`, `did you mean "url"`},
+		"a timeout of zero":        {`{"timeout": "0s"}`, "timeout: must be a positive duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := mcpregistry.New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)}); !errors.Is(err, plugins.ErrInvalid) {
@@ -185,6 +185,6 @@ func TestSettings(t *testing.T) {
 		})
 	}
 	if err := mcpregistry.New().Validate(t.Context(), plugins.Config{}); err != nil {
-		t.Errorf("without settings it is the official registry: got %v", err)
+		t.Errorf("no settings should mean the official registry: got %v", err)
 	}
 }

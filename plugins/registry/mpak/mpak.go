@@ -126,7 +126,7 @@ func pick(b bundle, v version, want string, p platform) (registry.Package, error
 	}, nil
 }
 
-// Fetch implements registry.Registry. The artifact holds the bundle, version and platform. Fetch requests the file's
+// Fetch implements registry.Registry. The artifact contains the bundle, version and platform. Fetch requests the file's
 // address each time, because it is a signed URL that expires.
 func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 	if err := registry.CheckFetch(pkg); err != nil {

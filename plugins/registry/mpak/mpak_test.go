@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func TestTheArtifactOfThePlatform(t *testing.T) {
+func TestResolveChoosesTheArtifactForThePlatform(t *testing.T) {
 	for name, c := range map[string]struct {
 		files     []string
 		os, arch  string
@@ -143,8 +143,8 @@ func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	}
 }
 
-func TestNamesWithoutAScopeAreNotAskedFor(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked %s", r.URL) }))
+func TestNamesWithoutAScopeAreNotRequested(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("unexpected request: %s", r.URL) }))
 	defer s.Close()
 	r := open(t, &published{Server: s})
 	for _, ref := range []registry.Ref{{Name: "plain"}, {Name: "io.example/a"}, {Name: "@a/../b"}, {Name: "@a/b", Version: "../x"}, {Name: "@a/b", Version: "latest"}} {
@@ -160,7 +160,7 @@ func TestNamesWithoutAScopeAreNotAskedFor(t *testing.T) {
 }
 
 func TestAForeignArtifactOrCursorSendsNoRequest(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked %s", r.URL) }))
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("unexpected request: %s", r.URL) }))
 	defer s.Close()
 	r := open(t, &published{Server: s})
 	for _, artifact := range []string{"", "%", "name=plain&version=1.0.0", "name=@a/../../b&version=1.0.0", "name=@a/b?x&version=1.0.0", "name=@a/b", "name=@a/b&version=../x", "version=1.0.0"} {
@@ -175,7 +175,7 @@ func TestAForeignArtifactOrCursorSendsNoRequest(t *testing.T) {
 	}
 }
 
-func TestPagesOfARegistryWithOtherPagingFields(t *testing.T) {
+func TestPagesFromARegistryWithOtherPagingFields(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  object
 		entries int
@@ -196,7 +196,7 @@ func TestPagesOfARegistryWithOtherPagingFields(t *testing.T) {
 	}
 }
 
-func TestAServerThatHasNoSearchIsUnavailable(t *testing.T) {
+func TestAServerWithoutSearchIsUnavailable(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		write(w, object{"error": "not found"})

@@ -15,7 +15,7 @@ import (
 // Catalogue is the contents of a registry, or the part that is known.
 type Catalogue struct {
 	Bundles []Bundle `json:"bundles"`
-	Whole   bool     `json:"-"` // the registry holds nothing else
+	Whole   bool     `json:"-"` // the registry contains nothing else
 
 	mcpb      bool // there are files to fetch
 	generated bool // the kit made it, so everything about it is known
@@ -65,7 +65,7 @@ func ParseBundles(raw []byte) (Catalogue, error) {
 	var c Catalogue
 	for i, known := range all {
 		if known.Name == "" || len(known.Versions) == 0 {
-			return Catalogue{}, fmt.Errorf("[%d] of the known bundles needs name and versions", i)
+			return Catalogue{}, fmt.Errorf("known bundle [%d] needs name and versions", i)
 		}
 		b := Bundle{Name: known.Name, Latest: known.Versions[len(known.Versions)-1]}
 		for _, version := range known.Versions {
@@ -106,7 +106,7 @@ func (v Version) file(os, arch string) (File, bool) {
 	return v.Files[i], true
 }
 
-// answers holds the results that the contract allows for Resolve.
+// answers are the results that the contract allows for Resolve.
 type answers struct {
 	versions []string // any of these; nil for none
 	notFound bool
@@ -119,7 +119,7 @@ type answers struct {
 func (c Catalogue) resolve(ref registry.Ref) answers {
 	b, known := c.find(ref.Name)
 	if !known {
-		return answers{notFound: true, other: !c.Whole, demand: "NOT_FOUND: there is no bundle of this name"}
+		return answers{notFound: true, other: !c.Whole, demand: "NOT_FOUND, because there is no bundle with this name"}
 	}
 	a := answers{file: map[string]File{}}
 	refused := slices.ContainsFunc(b.notFor, func(no registry.Ref) bool { return no.OS == ref.OS && no.Arch == ref.Arch })
@@ -148,11 +148,11 @@ func (c Catalogue) resolve(ref registry.Ref) answers {
 	}
 	switch {
 	case len(a.versions) > 0:
-		a.demand = "a package of the version " + strings.Join(a.versions, " or ")
+		a.demand = "a package with the version " + strings.Join(a.versions, " or ")
 	case refused || ref.Version == "" || slices.ContainsFunc(b.Versions, func(v Version) bool { return v.Version == ref.Version }):
-		a.notFound, a.demand = true, "NOT_FOUND: the bundle is not for this platform"
+		a.notFound, a.demand = true, "NOT_FOUND, because the bundle is not for this platform"
 	default:
-		a.notFound, a.other, a.demand = true, b.more, "NOT_FOUND: the bundle has no such version"
+		a.notFound, a.other, a.demand = true, b.more, "NOT_FOUND, because the bundle has no such version"
 	}
 	return a
 }

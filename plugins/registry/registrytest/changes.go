@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// ladder holds versions in ascending order, with all prereleases before the releases.
+// ladder lists versions in ascending order, with all prereleases before the releases.
 var ladder = []string{"0.1.0-alpha", "1.0.0-rc.9", "1.0.0-rc.10", "3.0.0-beta.1", "0.9.0", "0.10.0", "1.0.0", "1.9.0", "1.10.0", "2.0.0"}
 
 // change is something that happens to a catalogue.
@@ -87,7 +87,7 @@ func changes(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Publish == nil && s.Fixed:
 		kit.Must(kit.DoesNotApply("what the registry holds does not change while it runs (--backend none)"))
 	case s.Publish == nil:
-		kit.Must(kit.CannotJudge("nothing could be published: write ${catalogue} in the settings, with --publish if the backend does not read that folder itself, " +
+		kit.Must(kit.CannotJudge("nothing could be published: put ${catalogue} in the settings, with --publish if the backend does not read that folder itself, " +
 			"or give --backend none if what the registry holds does not change while it runs"))
 	}
 	n := t.Count(40)
@@ -146,7 +146,7 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) {
 	for _, ref := range all {
 		pkg, err := p.s.resolveSince(ctx, changed, before, after, ref)
 		if err == nil && pkg.Kind == registry.KindMCPB {
-			kit.Must(p.s.arrives(parcel{pkg, pkg.SHA256, pkg.Size})(ctx))
+			kit.Must(p.s.checkDownload(parcel{pkg, pkg.SHA256, pkg.Size})(ctx))
 		}
 	}
 }

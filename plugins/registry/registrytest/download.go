@@ -73,7 +73,7 @@ func (s Subject) fetch(ctx context.Context, p registry.Package) (sum string, siz
 		return "", size, err
 	}
 	if from, ok := body.(pieces); ok && from.LargestPiece() > 1<<20 {
-		return "", size, failure("Fetch of "+p.Name+" "+p.Version, fmt.Sprintf("a message with %d bytes", from.LargestPiece()), "at most 1 MiB in a message", megabyte)
+		return "", size, failure("Fetch of "+p.Name+" "+p.Version, fmt.Sprintf("a message of %d bytes", from.LargestPiece()), "at most 1 MiB in a message", megabyte)
 	}
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
@@ -90,8 +90,8 @@ func (s Subject) download(p parcel) question {
 	}}
 }
 
-// arrives returns a call that downloads a file completely.
-func (s Subject) arrives(p parcel) func(context.Context) error {
+// checkDownload returns a call that downloads a file completely.
+func (s Subject) checkDownload(p parcel) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -127,18 +127,18 @@ func newCanary() *canary {
 	return c
 }
 
-// refuses returns a call that fetches an artifact that Resolve never returned.
-func (s Subject) refuses(c *canary, p registry.Package) func(context.Context) error {
+// checkRefusal returns a call that fetches an artifact that Resolve never returned.
+func (s Subject) checkRefusal(c *canary, p registry.Package) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		_, size, err := s.fetch(ctx, p)
 		call := fmt.Sprintf("Fetch of the artifact %.200q", p.Artifact)
 		if err == nil {
-			return failure(call, fmt.Sprintf("OK after %d bytes", size), "an error: Resolve never returned it", neverGave)
+			return failure(call, fmt.Sprintf("OK after %d bytes", size), "an error, because Resolve never returned it", neverGave)
 		}
 		if c.asked.Load() > 0 {
-			return failure(call, "it asked "+c.URL, "no request", neverGave)
+			return failure(call, "it sent a request to "+c.URL, "no request", neverGave)
 		}
 		return nil
 	}
@@ -167,7 +167,7 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) {
 	given := map[string]bool{}
 	for _, p := range all {
 		given[p.pkg.Artifact] = true
-		calls = append(calls, s.arrives(p))
+		calls = append(calls, s.checkDownload(p))
 		other := p
 		other.pkg.SHA256, other.pkg.Size, other.pkg.Version, other.pkg.Name = "", 0, "0.0.1", "other"
 		calls = append(calls, func(ctx context.Context) error { // fields other than the artifact may be wrong, but the bytes may not
@@ -181,23 +181,23 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) {
 	for _, p := range append(bogus, all[:min(len(all), t.Count(3))]...) {
 		for _, artifact := range forged(p.pkg.Artifact, birds) {
 			if p.pkg.Artifact = artifact; !given[artifact] {
-				calls = append(calls, s.refuses(birds, p.pkg))
+				calls = append(calls, s.checkRefusal(birds, p.pkg))
 			}
 		}
 	}
 	for _, kind := range []registry.Kind{registry.KindNPM, registry.KindPyPI, registry.KindRemote, ""} {
 		calls = append(calls, func(ctx context.Context) error {
 			_, _, err := s.fetch(ctx, registry.Package{Name: "x", Version: "1.0.0", Kind: kind, Identifier: "x", Artifact: "x.mcpb"})
-			return mustBe(fmt.Sprintf("Fetch of a package of the kind %q", kind), err, plugins.ErrInvalid, otherKind)
+			return mustBe(fmt.Sprintf("Fetch of a package of kind %q", kind), err, plugins.ErrInvalid, otherKind)
 		})
 	}
 	atOnce(ctx, calls)
-	s.restarts(ctx, c, all)
+	s.checkRestart(ctx, c, all)
 	t.Cover("%d downloads of %d files, and of artifacts and kinds that cannot be downloaded", len(calls), len(all))
 }
 
-// restarts kills the process in the middle of a download. The next process must serve the complete files.
-func (s Subject) restarts(ctx context.Context, c Catalogue, all []parcel) {
+// checkRestart kills the process in the middle of a download. The next process must serve the complete files.
+func (s Subject) checkRestart(ctx context.Context, c Catalogue, all []parcel) {
 	if s.Restart == nil || len(all) == 0 {
 		return
 	}
@@ -218,7 +218,7 @@ func (s Subject) restarts(ctx context.Context, c Catalogue, all []parcel) {
 		}
 		kit.Must(c.resolves(ref, pkg, err))
 		want := c.resolve(ref).file[pkg.Version]
-		if err := s.arrives(parcel{pkg, either(want.SHA256, pkg.SHA256), either(want.Size, pkg.Size)})(ctx); err != nil {
+		if err := s.checkDownload(parcel{pkg, either(want.SHA256, pkg.SHA256), either(want.Size, pkg.Size)})(ctx); err != nil {
 			kit.Must(fmt.Errorf("after kill -9 in the middle of a download: %w", err))
 		}
 	}

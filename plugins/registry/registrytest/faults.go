@@ -66,8 +66,8 @@ const (
 // impatience is the deadline of calls to a failing backend. An implementation may retry until then.
 const impatience = 2 * time.Second
 
-// during makes a call while the backend has a fault. It reports whether the result was correct all the same.
-func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) (right bool) {
+// callDuring makes a call while the backend has a fault. It reports whether the result was correct all the same.
+func (s Subject) callDuring(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) (right bool) {
 	limited, cancel := context.WithTimeout(ctx, impatience)
 	defer cancel()
 	began := time.Now()
@@ -83,7 +83,7 @@ func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q questi
 		kit.Must(kit.After(kit.Citing(why, notPackage, lastByte), what))
 	}
 	if took > impatience+t.Limit(late) {
-		failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
+		failed(fmt.Sprintf("after %s", took), fmt.Sprintf("a response soon after its deadline of %s", impatience), concurrently)
 	}
 	late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil
 	switch {
@@ -100,8 +100,8 @@ func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q questi
 // late is how long after its deadline a call may return.
 const late = 2 * time.Second
 
-// recovers repeats calls until their results are correct again.
-func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...question) {
+// checkRecovery repeats calls until their results are correct again.
+func (s Subject) checkRecovery(ctx context.Context, t *kit.Trial, what string, qs ...question) {
 	for until := time.Now().Add(t.Start); len(qs) > 0; {
 		limited, cancel := context.WithTimeout(ctx, timeout/3)
 		err := qs[0].ask(limited)
@@ -112,7 +112,7 @@ func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...
 		}
 		_, wrong := errors.AsType[*kit.Failure](err)
 		if !wrong && time.Now().After(until) {
-			err, wrong = failure(qs[0].call, message(err), "the answer, as before", reallyAsked), true
+			err, wrong = failure(qs[0].call, message(err), "the same result as before", reallyAsked), true
 		}
 		if wrong {
 			kit.Must(kit.After(err, "after "+what+", with the backend as before:"))
@@ -126,26 +126,26 @@ func instead(status int, kind, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), kind, len(body), body)
 }
 
-// trouble is a response of a faulty backend.
-type trouble struct {
+// faultyResponse is a response from a faulty backend.
+type faultyResponse struct {
 	what, text string
 	allowed    demand
 }
 
-func troubles() (all []trouble) {
+func faultyResponses() (all []faultyResponse) {
 	for _, status := range []int{400, 401, 403, 404, 408, 410, 429, 500, 502, 503, 504} {
 		allowed := unavailable
 		if slices.Contains([]int{400, 404, 410}, status) {
 			allowed = refused
 		}
-		all = append(all, trouble{fmt.Sprintf("the backend answers %d with a page of HTML", status), instead(status, "text/html", "<html><body>Error</body></html>"), allowed},
-			trouble{fmt.Sprintf("the backend answers %d with an object of JSON", status), instead(status, "application/json", `{"error": "error"}`), allowed})
+		all = append(all, faultyResponse{fmt.Sprintf("the backend responds with %d and an HTML page", status), instead(status, "text/html", "<html><body>Error</body></html>"), allowed},
+			faultyResponse{fmt.Sprintf("the backend responds with %d and a JSON object", status), instead(status, "application/json", `{"error": "error"}`), allowed})
 	}
 	for _, status := range []int{http.StatusNoContent, http.StatusFound, http.StatusNotModified, 520} {
-		all = append(all, trouble{fmt.Sprintf("the backend answers %d", status), instead(status, "text/html", ""), unavailable})
+		all = append(all, faultyResponse{fmt.Sprintf("the backend responds with %d", status), instead(status, "text/html", ""), unavailable})
 	}
 	for _, body := range []string{"<html><body>Log in</body></html>", "", `{"name": "`} {
-		all = append(all, trouble{fmt.Sprintf("the backend answers 200 with %q", body), instead(http.StatusOK, "application/json", body), page})
+		all = append(all, faultyResponse{fmt.Sprintf("the backend responds with 200 and %q", body), instead(http.StatusOK, "application/json", body), page})
 	}
 	return all
 }
@@ -155,7 +155,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Backend == nil && s.Fixed:
 		kit.Must(kit.DoesNotApply("the registry has no backend (--backend none)"))
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("the kit was not given a way to make the backend unreachable: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to make the backend unreachable: give --backend HOST:PORT and put ${backend} in the settings, or --backend none if there is none"))
 	}
 	r := t.Rand(0)
 	all := s.questions(ctx, r, s.catalogue(ctx, r, 40))
@@ -167,7 +167,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	for range t.Count(10)/5 + 1 {
 		for kind := range all {
 			if len(all[kind]) > 0 {
-				s.without(ctx, t, another(kind), kind == 2)
+				s.callWhileUnreachable(ctx, t, another(kind), kind == 2)
 			}
 		}
 	}
@@ -180,46 +180,47 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	for kind := range all {
 		for range max(1, t.Count(2)) {
 			if len(all[kind]) > 0 {
-				made += s.broken(ctx, t, front, func() question { return another(kind) })
+				made += s.breakResponses(ctx, t, front, func() question { return another(kind) })
 			}
 		}
 	}
-	t.Cover("a backend that is unreachable, and %d requests to it that were answered with an error, broken off or answered with other bytes", made)
+	t.Cover("a backend that is unreachable, and %d requests to it that got an error, a partial response or different bytes", made)
 }
 
-// without makes a call while the backend is unreachable. A file may be kept forever, other responses for a minute.
-func (s Subject) without(ctx context.Context, t *kit.Trial, q question, file bool) {
+// callWhileUnreachable makes a call while the backend is unreachable. A file may be kept forever, other responses for a
+// minute.
+func (s Subject) callWhileUnreachable(ctx context.Context, t *kit.Trial, q question, file bool) {
 	const what = "the backend is unreachable"
 	if err := s.Backend.Stop(ctx); err != nil {
 		kit.Must(fmt.Errorf("make the backend unreachable: %w", err))
 	}
 	err := kit.Catch(func() {
-		if right := s.during(ctx, t, what, q, unavailable); !right || file {
+		if right := s.callDuring(ctx, t, what, q, unavailable); !right || file {
 			return
 		}
 		kit.Must(kit.Pause(ctx, s.age()+time.Second))
-		if right := s.during(ctx, t, what, q, unavailable); right {
-			kit.Reject("the earlier answer", "UNAVAILABLE", minuteOld, what+" for "+s.age().String(), q.call)
+		if right := s.callDuring(ctx, t, what, q, unavailable); right {
+			kit.Reject("the earlier result", "UNAVAILABLE", minuteOld, what+" for "+s.age().String(), q.call)
 		}
 	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
-	s.recovers(ctx, t, what, q)
+	s.checkRecovery(ctx, t, what, q)
 }
 
-// broken makes a call while the backend responds to its requests in every wrong way, one after another. It returns the
-// number of wrong responses.
-func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, another func() question) (made int) {
+// breakResponses makes a call while the backend responds to its requests in every wrong way, one after another. It
+// returns the number of wrong responses.
+func (s Subject) breakResponses(ctx context.Context, t *kit.Trial, front *Front, another func() question) (made int) {
 	defer front.set(none)
 	front.set(none)
 	q := another()
-	s.recovers(ctx, t, "nothing", q)
+	s.checkRecovery(ctx, t, "nothing", q)
 	right := front.set(none)
 	try := func(what string, f fault, allowed demand) {
 		for range 2 {
 			front.set(f)
-			s.during(ctx, t, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
+			s.callDuring(ctx, t, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
 			affected := len(front.set(none)) - f.skip
-			s.recovers(ctx, t, what, q)
+			s.checkRecovery(ctx, t, what, q)
 			if affected > 0 {
 				made += affected
 				return
@@ -228,18 +229,18 @@ func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, another
 		}
 	}
 	for skip, a := range right {
-		for _, wrong := range troubles() {
+		for _, wrong := range faultyResponses() {
 			try(wrong.what, fault{skip: skip, instead: wrong.text, cut: -1}, wrong.allowed)
 		}
 		cuts := []int{0, 1, a.head - 1, a.head, a.head + 1, (a.head + a.all) / 2, a.all - 1}
 		slices.Sort(cuts)
 		for _, cut := range slices.Compact(cuts) {
 			if cut >= 0 && cut < a.all {
-				try(fmt.Sprintf("the answer of the backend breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed)
+				try(fmt.Sprintf("the backend's response breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed)
 			}
 		}
 	}
-	try("files come with other bytes", fault{cut: -1, spoil: true}, spoiled)
+	try("files arrive with different bytes", fault{cut: -1, spoil: true}, spoiled)
 	return made
 }
 
@@ -250,7 +251,7 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) {
 	all := s.questions(ctx, r, c)
 	for kind := range all {
 		for _, q := range all[kind][:min(len(all[kind]), t.Count(5))] {
-			s.over(ctx, t, q)
+			s.callAfterDeadline(ctx, t, q)
 		}
 	}
 	switch {
@@ -258,23 +259,23 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) {
 		t.Cover("calls whose deadline has passed")
 		return
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("the kit was not given a way to keep the backend from responding: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to keep the backend from responding: give --backend HOST:PORT and put ${backend} in the settings, or --backend none if there is none"))
 	}
 	if err := s.Backend.Stall(ctx); errors.Is(err, errors.ErrUnsupported) {
-		t.Cover("calls whose deadline has passed; a folder always answers")
+		t.Cover("calls whose deadline has passed; a folder always responds")
 		return
 	}
 	qs := slices.Concat(all[2], all[1], all[0])
-	s.stalled(ctx, t, qs)
-	s.patient(ctx, t, qs)
+	s.callWhileStalled(ctx, t, qs)
+	s.callWhilePausing(ctx, t, qs)
 	if meter, ok := s.Backend.(kit.Meter); ok {
-		s.slow(ctx, t, meter, c)
+		s.abandonDownload(ctx, t, meter, c)
 	}
 	t.Cover("calls whose deadline has passed, and %d abandoned calls and downloads", t.Count(100))
 }
 
-// over makes a call whose deadline has already passed.
-func (s Subject) over(ctx context.Context, t *kit.Trial, q question) {
+// callAfterDeadline makes a call whose deadline has already passed.
+func (s Subject) callAfterDeadline(ctx context.Context, t *kit.Trial, q question) {
 	past, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
 	began := time.Now()
@@ -285,22 +286,22 @@ func (s Subject) over(ctx context.Context, t *kit.Trial, q question) {
 	}
 }
 
-// stalled abandons many calls while the backend is not responding. Once it responds again, everything must work as
-// before.
-func (s Subject) stalled(ctx context.Context, t *kit.Trial, qs []question) {
+// callWhileStalled abandons many calls while the backend is not responding. Once it responds again, everything must
+// work as before.
+func (s Subject) callWhileStalled(ctx context.Context, t *kit.Trial, qs []question) {
 	n := t.Count(100)
 	err := kit.Catch(func() {
 		kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
-			s.during(ctx, t, "the backend does not answer", qs[i%len(qs)], failed)
+			s.callDuring(ctx, t, "the backend does not respond", qs[i%len(qs)], failed)
 		})
 	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
-	err = kit.Catch(func() { s.recovers(ctx, t, fmt.Sprintf("%d abandoned calls", n), qs[:min(len(qs), 20)]...) })
+	err = kit.Catch(func() { s.checkRecovery(ctx, t, fmt.Sprintf("%d abandoned calls", n), qs[:min(len(qs), 20)]...) })
 	kit.Must(kit.Citing(err, stops))
 }
 
-// patient makes calls with short and long deadlines while the backend pauses. Only the short ones may fail.
-func (s Subject) patient(ctx context.Context, t *kit.Trial, qs []question) {
+// callWhilePausing makes calls with short and long deadlines while the backend pauses. Only the short ones may fail.
+func (s Subject) callWhilePausing(ctx context.Context, t *kit.Trial, qs []question) {
 	const short = 100 * time.Millisecond
 	for round := range t.Count(10) {
 		kit.Must(s.Backend.Stall(ctx))
@@ -318,7 +319,7 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, qs []question) {
 				if _, wrong := errors.AsType[*kit.Failure](err); wrong {
 					errs[i] = err
 				} else if err != nil && limit != short {
-					errs[i] = failure(q.call, message(err), "the answer: the backend was only slow, and this call had time", concurrently)
+					errs[i] = failure(q.call, message(err), "the result, because the backend was only slow and this call had enough time", concurrently)
 				}
 			})
 		}
@@ -331,8 +332,8 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, qs []question) {
 	}
 }
 
-// slow abandons a download in progress. The plugin must then stop reading it from the backend.
-func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Catalogue) {
+// abandonDownload abandons a download in progress. The plugin must then stop reading it from the backend.
+func (s Subject) abandonDownload(ctx context.Context, t *kit.Trial, meter kit.Meter, c Catalogue) {
 	parcels := s.parcels(ctx, c, 12)
 	i := slices.IndexFunc(parcels, func(p parcel) bool { return p.size > 64<<10 }) // a smaller one would arrive too quickly
 	if i < 0 {
@@ -359,13 +360,13 @@ func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Cata
 			return // the file was cached
 		}
 	case <-time.After(t.Limit(late)):
-		kit.Must(failure(call, strings.TrimSpace("no answer for "+t.Limit(late).String()), "an end", stops))
+		kit.Must(failure(call, strings.TrimSpace("no result for "+t.Limit(late).String()), "an end", stops))
 	}
 	kit.Must(kit.Pause(ctx, time.Second))
 	given := meter.Sent()
 	kit.Must(kit.Pause(ctx, time.Second))
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {
-		kit.Must(failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "no further reads", stops))
+		kit.Must(failure(call, fmt.Sprintf("it read another %d bytes in a second, from a backend that sends %d", more, kit.SlowPace), "no further reads", stops))
 	}
 }
 

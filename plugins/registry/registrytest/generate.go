@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// histories holds the versions of generated bundles, oldest first: in the order of semantic versioning, with all
+// histories lists the versions of generated bundles, oldest first: in the order of semantic versioning, with all
 // prereleases before the releases.
 var histories = [][]string{
 	{"1.0.0"}, {"0.9.0", "0.10.0"}, {"1.9.0", "1.10.0", "1.10.1"}, {"1.0.0-rc.2", "1.0.0-rc.10"}, {"2.0.0-beta", "1.2.0"}, {"3.0.0-rc.1", "1.0.0", "2.0.0"},
@@ -24,7 +24,7 @@ var histories = [][]string{
 	{"1.2147483647.0", "1.2147483648.0", "1.20240930120000.0"}, {"1.0.0-RC.1", "1.0.0-alpha.1"},
 }
 
-// twins holds last parts of names that an implementation might confuse.
+// twins lists last parts of names that an implementation might confuse.
 var twins = []string{"notes", "Notes", "no-tes", "no_tes", "no.tes", "notes2", "note", "notes-mcp", "mcp-notes", "notess", "nOtes", "a-bundle-with-a-name-of-so-many-words-that-whatever-cuts-it-is-seen"}
 
 // Platforms says how platform-specific the files of generated bundles are.

@@ -53,7 +53,7 @@ func TestCorrectButUnusualRegistriesPass(t *testing.T) {
 			p.entry = func(b bundle) registry.Entry { return registry.Entry{Name: b.Name, Version: b.Versions[0].Version} }
 			packs(func(pkg *registry.Package) { pkg.Title, pkg.Description, pkg.Size = "", "", 0 })(p)
 		},
-		"one whose cursors hold the search": func(p *plugin) {
+		"one whose cursors contain the search": func(p *plugin) {
 			p.page = func(found []bundle, q registry.Query) registry.Page {
 				raw, _ := base64.StdEncoding.DecodeString(q.Cursor)
 				q.Cursor = strings.TrimPrefix(string(raw), q.Text+"\n")
@@ -93,7 +93,7 @@ func TestCorrectButUnusualRegistriesPass(t *testing.T) {
 				return io.NopCloser(bytes.NewReader(raw.([]byte))), nil
 			}
 		},
-		"one whose cursors hold the rest of the search": func(p *plugin) {
+		"one whose cursors contain the rest of the search": func(p *plugin) {
 			p.page = func(found []bundle, q registry.Query) (page registry.Page) {
 				rest := strings.Split(q.Cursor, " ")
 				if q.Cursor == "" {

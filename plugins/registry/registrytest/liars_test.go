@@ -280,7 +280,7 @@ func lies() plugintest.Lies[*plugin] {
 		},
 		registrytest.Faults: {
 			"reports every backend error as a missing bundle": statuses(func(int) error { return plugins.ErrNotFound }),
-			"reports a backend that requires a token as a bad token of the caller": statuses(func(code int) error {
+			"reports a backend that requires a token as an invalid token from the caller": statuses(func(code int) error {
 				if code == http.StatusUnauthorized {
 					return plugins.ErrUnauthenticated
 				}

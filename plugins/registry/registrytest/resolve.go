@@ -16,19 +16,19 @@ import (
 )
 
 var (
-	// exact matches a version that names one thing and not a range.
+	// exact matches a version that is not a range.
 	exact      = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+_!~-]*$`)
 	identifier = regexp.MustCompile(`^(@[^@/\s=<>~!]+/)?[^@/\s=<>~!]+$`)
 	ranges     = regexp.MustCompile(`(?i)^v?([0-9]+\.)*[x*](\.[x*])*$|^(latest|next|stable|newest)$`)
 	hex64      = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// unformed returns what a package lacks, or "" for a well-formed one.
-func unformed(p registry.Package) string {
+// malformation returns what a package lacks, or "" for a well-formed one.
+func malformation(p registry.Package) string {
 	names := map[string]bool{}
 	for _, v := range p.Variables {
 		if v.Name == "" || names[v.Name] || v.Default != "" && len(v.Choices) > 0 && !slices.Contains(v.Choices, v.Default) {
-			return "variables with names of their own, and defaults that are among their choices"
+			return "variables with distinct names, and defaults that are among their choices"
 		}
 		names[v.Name] = true
 	}
@@ -83,31 +83,31 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 		}
 		return failure(call, "the error "+kit.ErrorText(err), want.demand, sentence)
 	}
-	said := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
+	answered := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
 	f, known := want.file[pkg.Version]
 	b, _ := c.find(ref.Name)
 	switch {
 	case pkg.Name != ref.Name:
-		return failure(call, said, "a package of the name that was asked for", byteForByte)
-	case unformed(pkg) != "":
-		return failure(call, fmt.Sprintf("%+v", pkg), unformed(pkg), wellFormed)
+		return failure(call, answered, "a package with the requested name", byteForByte)
+	case malformation(pkg) != "":
+		return failure(call, fmt.Sprintf("%+v", pkg), malformation(pkg), wellFormed)
 	case c.Whole && !b.described(pkg.Title, pkg.Description):
 		return failure(call, fmt.Sprintf("%+v", pkg), fmt.Sprintf("the title %q and the description %q, or none", b.Title, b.Description), wellFormed)
 	case want.other && pkg.Version == ref.Version || want.other && ref.Version == "":
-		return c.apart(call, pkg)
+		return c.checkUnknown(call, pkg)
 	case !slices.Contains(want.versions, pkg.Version):
-		return failure(call, said, want.demand, sentence)
+		return failure(call, answered, want.demand, sentence)
 	case known && f.SHA256 != pkg.SHA256 && f.SHA256 != "":
-		return failure(call, said, "the sha256 "+f.SHA256, map[bool]string{true: stated, false: sameBytes}[c.Whole])
+		return failure(call, answered, "the sha256 "+f.SHA256, map[bool]string{true: stated, false: sameBytes}[c.Whole])
 	case known && f.Size != pkg.Size && f.Size > 0 && pkg.Size > 0:
-		return failure(call, said, fmt.Sprintf("a size of %d bytes, or none", f.Size), sameBytes)
+		return failure(call, answered, fmt.Sprintf("a size of %d bytes, or none", f.Size), sameBytes)
 	}
 	return nil
 }
 
-// apart accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that the catalogue
-// knows.
-func (c Catalogue) apart(call string, pkg registry.Package) error {
+// checkUnknown accepts a bundle or version that the catalogue does not know, unless it has the bytes of one that the
+// catalogue knows.
+func (c Catalogue) checkUnknown(call string, pkg registry.Package) error {
 	for _, b := range c.Bundles {
 		for _, v := range b.Versions {
 			if len(v.Files) > 0 && v.Files[0].SHA256 != "" && v.Files[0].SHA256 == pkg.SHA256 && (b.Name != pkg.Name || v.Version != pkg.Version) {
@@ -118,8 +118,8 @@ func (c Catalogue) apart(call string, pkg registry.Package) error {
 	return nil
 }
 
-// asks returns a call that compares Resolve with the model.
-func (s Subject) asks(c Catalogue, ref registry.Ref) func(context.Context) error {
+// checkResolve returns a call that compares Resolve with the model.
+func (s Subject) checkResolve(c Catalogue, ref registry.Ref) func(context.Context) error {
 	return func(ctx context.Context) error {
 		pkg, err := s.resolve(ctx, ref)
 		return c.resolves(ref, pkg, err)
@@ -202,7 +202,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 			continue
 		}
 		for _, ref := range c.good(b) {
-			calls = append(calls, s.asks(c, ref))
+			calls = append(calls, s.checkResolve(c, ref))
 		}
 	}
 	some := c.pick(r, t.Count(3))
@@ -211,19 +211,19 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 			continue
 		}
 		for _, ref := range c.wrong(r, b) {
-			calls = append(calls, s.asks(c, ref))
+			calls = append(calls, s.checkResolve(c, ref))
 		}
 	}
 	for _, b := range c.pick(r, t.Count(12)) {
 		for _, name := range near(b.Name) {
 			if s.Publish != nil { // others may use the backend, too
-				calls = append(calls, s.asks(c, registry.Ref{Name: name, OS: "linux", Arch: "amd64"}))
+				calls = append(calls, s.checkResolve(c, registry.Ref{Name: name, OS: "linux", Arch: "amd64"}))
 			}
 		}
 	}
 	atOnce(ctx, calls)
-	t.Cover("%d questions about names, versions and platforms that are right or almost right, of %d bundles", len(calls), len(c.Bundles))
-	s.needs(t, c)
+	t.Cover("%d queries for names, versions and platforms that are correct or almost correct, about %d bundles", len(calls), len(c.Bundles))
+	s.requireCatalogue(t, c)
 }
 
 // specific returns a bundle with a file for a single architecture, and one with a file for a single operating system.

@@ -74,7 +74,7 @@ func (e *answeredError) Unwrap() error { return e.error }
 // answered turns an error that the registry must not return into a failure.
 func answered(err error) error {
 	if a, ok := errors.AsType[*answeredError](err); ok {
-		return failure(a.call, "the error "+a.Error(), "an answer", listsAll)
+		return failure(a.call, "the error "+a.Error(), "a result", listsAll)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) er
 	for _, b := range c.Bundles {
 		if must, _ := b.fits(q.Text); must && !seen[b.Name] && (c.Whole || q.Text != "") {
 			if changes--; changes < 0 {
-				return failure(call, fmt.Sprintf("%d bundles without %s", len(got), b.Name), "this one, too", map[bool]string{true: listsAll, false: ownName}[q.Text == ""])
+				return failure(call, fmt.Sprintf("%d bundles without %s", len(got), b.Name), "this one as well", map[bool]string{true: listsAll, false: ownName}[q.Text == ""])
 			}
 		}
 	}
@@ -207,23 +207,23 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) {
 				return mustBe(fmt.Sprintf("Search with the limit %d", limit), err, plugins.ErrInvalid, limit100)
 			})
 		}
-		calls = append(calls, s.steady(c))
+		calls = append(calls, s.checkPageSizes(c))
 		atOnce(ctx, calls)
 		count += len(calls)
 		if s.Publish == nil {
 			break
 		}
 		if len(c.Bundles) <= 50 || t.Effort == kit.Deep {
-			s.interleaved(ctx, c, t.Count(80))
+			s.readInterleaved(ctx, c, t.Count(80))
 			count += t.Count(80)
 		}
 	}
 	t.Cover("%d searches, read to their end, 16 at a time", count)
-	s.needs(t, c)
+	s.requireCatalogue(t, c)
 }
 
-// interleaved reads n searches at the same time. None continues until all of them have their first page.
-func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) {
+// readInterleaved reads n searches at the same time. None continues until all of them have their first page.
+func (s Subject) readInterleaved(ctx context.Context, c Catalogue, n int) {
 	errs := make([]error, n)
 	var running, first sync.WaitGroup
 	first.Add(n)
@@ -262,9 +262,9 @@ func count(c Catalogue, text string) (n int) {
 	return n
 }
 
-// steady returns a call that compares the pages of a search with several results to one large page. The registry
-// decides which bundles match, but the page size must not affect that.
-func (s Subject) steady(c Catalogue) func(context.Context) error {
+// checkPageSizes returns a call that compares the pages of a search with several results to one large page. The
+// registry decides which bundles match, but the page size must not affect that.
+func (s Subject) checkPageSizes(c Catalogue) func(context.Context) error {
 	return func(ctx context.Context) error {
 		text := shared(c)
 		large, err := s.read(ctx, registry.Query{Text: text, Limit: registry.MaxLimit}, most)
@@ -285,7 +285,7 @@ func (s Subject) steady(c Catalogue) func(context.Context) error {
 			}
 			for name, n := range names {
 				if n != 0 && len(large) < most {
-					return failure(fmt.Sprintf("Search of %q in pages of %d, and of %d", text, registry.MaxLimit, limit), name+" in one of them only, or twice", "the same bundles", onePage)
+					return failure(fmt.Sprintf("Search of %q in pages of %d, and of %d", text, registry.MaxLimit, limit), name+" in only one of them, or twice", "the same bundles", onePage)
 				}
 			}
 		}

@@ -19,8 +19,8 @@ import (
 type Subject struct {
 	Registry registry.Registry
 
-	// Publish makes the backend of Registry hold a generated catalogue and nothing else. Without it the kit examines
-	// what the registry holds and compares it with Known.
+	// Publish makes the backend of Registry offer a generated catalogue and nothing else. Without it, the kit examines
+	// what the registry offers and compares it with Known.
 	Publish   func(context.Context, Catalogue) error
 	Name      func(scope, last string) string // returns the name of a generated bundle; nil for @scope/last
 	Platforms Platforms                       // of generated bundles; "" means Systems
@@ -120,7 +120,7 @@ func (s Subject) publish(ctx context.Context, c Catalogue) {
 	}
 	for until := time.Now().Add(s.age()); ; {
 		late := time.Now().After(until) // before the request
-		err := answered(s.shows(ctx, c))
+		err := answered(s.checkListed(ctx, c))
 		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
 			kit.Must(err)
 			return
@@ -129,8 +129,8 @@ func (s Subject) publish(ctx context.Context, c Catalogue) {
 	}
 }
 
-// shows compares everything that a search lists with the catalogue.
-func (s Subject) shows(ctx context.Context, c Catalogue) error {
+// checkListed compares everything that a search lists with the catalogue.
+func (s Subject) checkListed(ctx context.Context, c Catalogue) error {
 	got, err := s.read(ctx, registry.Query{Limit: registry.MaxLimit}, 0)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s Subject) shows(ctx context.Context, c Catalogue) error {
 		delete(versions, b.Name)
 	}
 	for name := range versions {
-		return failure("Search, a minute after "+name+" was withdrawn", "it is listed", "that it is not listed", minuteOld)
+		return failure("Search, a minute after "+name+" was withdrawn", "it is listed", "it is not listed", minuteOld)
 	}
 	return nil
 }
@@ -192,18 +192,18 @@ func (b Bundle) fitsHere() bool {
 	})
 }
 
-// needs ends the property if a registry cannot be judged because only its own list of bundles is
+// requireCatalogue ends the property if a registry cannot be judged because only its own list of bundles is
 // known.
-func (s Subject) needs(t *kit.Trial, c Catalogue) {
+func (s Subject) requireCatalogue(t *kit.Trial, c Catalogue) {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
-		kit.Must(kit.CannotJudge("what the registry shows is consistent, but the kit cannot know whether it is right: write ${catalogue} in the settings, " +
-			"or give --bundles with what it holds, including a bundle with several versions and, if there are bundle files, one with notFor"))
+		kit.Must(kit.CannotJudge("what the registry shows is consistent, but the kit cannot know whether it is correct: put ${catalogue} in the settings, " +
+			"or give --bundles with what it contains, including a bundle with several versions and, if there are bundle files, one with notFor"))
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.Versions) > 1 }) {
-		t.Cover("no bundle is known to have several versions, so their order was not tried")
+		t.Cover("no bundle is known to have several versions, so their order was not tested")
 	}
 	if s.Publish == nil && c.mcpb && !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.notFor) > 0 }) {
-		t.Cover("every known bundle is for all platforms, so unsupported platforms were not tried")
+		t.Cover("every known bundle is for all platforms, so unsupported platforms were not tested")
 	}
 }
 

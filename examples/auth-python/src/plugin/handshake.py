@@ -23,11 +23,11 @@ def refuse(env: Mapping[str, str], kind: str) -> str:
     wanted = env.get(COOKIE, "")
     if not wanted:
         return (
-            f"this is a Ropewalk plugin of the kind {kind}; a server starts it when its configuration names it, "
+            f"this is a Ropewalk plugin of kind {kind}; a server starts it if its configuration names it, "
             "and `ropewalk plugin test` checks it"
         )
     if wanted != kind:
-        return f"this is a plugin of the kind {kind}, but it was started as a plugin of the kind {wanted}"
+        return f"this is a plugin of kind {kind}, but it was started as a plugin of kind {wanted}"
     versions = env.get("PLUGIN_PROTOCOL_VERSIONS", str(PROTOCOL)).split(",")
     if str(PROTOCOL) not in versions:
         return f"this plugin speaks protocol version {PROTOCOL}; the server speaks {', '.join(versions)}"

@@ -24,7 +24,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func TestAnswersAreReadCompletelyOrNotAtAll(t *testing.T) {
+func TestResponsesAreReadCompletelyOrNotAtAll(t *testing.T) {
 	cut := errors.New("cut off")
 	for name, c := range map[string]struct {
 		status int
@@ -46,7 +46,7 @@ func TestAnswersAreReadCompletelyOrNotAtAll(t *testing.T) {
 			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 		if !b.closed {
-			t.Errorf("%s: the answer was left open", name)
+			t.Errorf("%s: the response body was not closed", name)
 		}
 	}
 }

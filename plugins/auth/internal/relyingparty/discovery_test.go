@@ -33,21 +33,21 @@ func TestTheFirstDocumentThatNamesTheIssuerIsUsed(t *testing.T) {
 		pages map[string]any
 		want  error
 	}{
-		"the first place":                     {map[string]any{path(places[0]): good}, nil},
-		"the second place":                    {map[string]any{path(places[1]): good}, nil},
-		"the third place":                     {map[string]any{path(places[2]): good}, nil},
-		"nowhere":                             {map[string]any{}, plugins.ErrUnavailable},
-		"another issuer first":                {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}, path(places[2]): good}, nil},
-		"a redirect to another host first":    {map[string]any{path(places[0]): to("https://www.example.com/"), path(places[2]): good}, nil},
-		"a redirect without end first":        {map[string]any{path(places[0]): to(places[0]), path(places[1]): good}, nil},
-		"another issuer only":                 {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
-		"the issuer with a slash":             {map[string]any{path(places[0]): map[string]any{"issuer": realm + "/", "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
-		"no keys in the first, but in a next": {map[string]any{path(places[0]): map[string]any{"issuer": realm}, path(places[1]): good}, nil},
-		"keys over http":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://id.example.com/jwks"}}, plugins.ErrUnavailable},
-		"keys on loopback":                    {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://127.0.0.1/jwks"}}, plugins.ErrUnavailable},
-		"keys on loopback over https":         {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "https://localhost/jwks"}}, plugins.ErrUnavailable},
-		"keys in a file":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "file:///etc/passwd"}}, plugins.ErrUnavailable},
-		"a token endpoint with a password":    {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks", "token_endpoint": "https://a:b@id.example.com"}}, plugins.ErrUnavailable},
+		"the first place":                       {map[string]any{path(places[0]): good}, nil},
+		"the second place":                      {map[string]any{path(places[1]): good}, nil},
+		"the third place":                       {map[string]any{path(places[2]): good}, nil},
+		"nowhere":                               {map[string]any{}, plugins.ErrUnavailable},
+		"another issuer first":                  {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}, path(places[2]): good}, nil},
+		"a redirect to another host first":      {map[string]any{path(places[0]): to("https://www.example.com/"), path(places[2]): good}, nil},
+		"an endless redirect first":             {map[string]any{path(places[0]): to(places[0]), path(places[1]): good}, nil},
+		"another issuer only":                   {map[string]any{path(places[0]): map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
+		"the issuer with a slash":               {map[string]any{path(places[0]): map[string]any{"issuer": realm + "/", "jwks_uri": issuer + "/jwks"}}, plugins.ErrUnavailable},
+		"no keys in the first, but in the next": {map[string]any{path(places[0]): map[string]any{"issuer": realm}, path(places[1]): good}, nil},
+		"keys over http":                        {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://id.example.com/jwks"}}, plugins.ErrUnavailable},
+		"keys on loopback":                      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "http://127.0.0.1/jwks"}}, plugins.ErrUnavailable},
+		"keys on loopback over https":           {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "https://localhost/jwks"}}, plugins.ErrUnavailable},
+		"keys in a file":                        {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": "file:///etc/passwd"}}, plugins.ErrUnavailable},
+		"a token endpoint with a password":      {map[string]any{path(places[0]): map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks", "token_endpoint": "https://a:b@id.example.com"}}, plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
@@ -62,7 +62,7 @@ func TestTheFirstDocumentThatNamesTheIssuerIsUsed(t *testing.T) {
 	}
 }
 
-func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) {
+func TestAProviderThatDoesNotRespondIsAskedForOneDocumentAndLogged(t *testing.T) {
 	p, log := newProvider(t), &testkit.Log{}
 	p.setDown(true)
 	party := p.party(func(o *Options) { o.Issuer, o.Log = issuer+"/realm", log.Logger(hclog.Warn, false) })
@@ -70,10 +70,10 @@ func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) 
 		t.Errorf("got %v, want unavailable", err)
 	}
 	if len(p.asked) != 1 {
-		t.Errorf("the provider received %v, want one", p.asked)
+		t.Errorf("the provider received %v, want one request", p.asked)
 	}
 	if !log.Contains("did not return its metadata; there is no earlier copy") || !log.Contains("connection refused") {
-		t.Errorf("the log says %q", log)
+		t.Errorf("got the log %q", log)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestTheMetadataIsPassedOnAsTheProviderWroteIt(t *testing.T) {
 	}
 	p.pages["/.well-known/openid-configuration"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
 	if _, err := p.party().Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "openid-configuration is not a metadata document") {
-		t.Errorf("a page in its place: got %v", err)
+		t.Errorf("a web page instead of the metadata: got %v", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestMetadataOutlivesItsProviderByAWeek(t *testing.T) {
 		synctest.Wait()
 		pass(renewEvery)
 		if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("then: got %v, want unavailable", err)
+			t.Errorf("after that: got %v, want unavailable", err)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestNoRedirectOrNameLeadsToAForbiddenAddress(t *testing.T) {
 	}
 }
 
-func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
+func TestPrivateNetworksAreReachedOnlyIfAllowed(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		client := NewClient(Reach{Private: private})
 		for _, host := range []string{"10.255.255.1", "172.16.255.1", "192.168.255.1", "[fd00::1]"} {
@@ -263,20 +263,20 @@ func TestRedirectsStayOnTheSameHost(t *testing.T) {
 	}
 }
 
-func TestAQuestionTakesAtMostTenSeconds(t *testing.T) {
+func TestARequestTakesAtMostTenSeconds(t *testing.T) {
 	if got := NewClient(Reach{}).Timeout; got != 10*time.Second {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponsesAreBounded(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/small", func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Accept"); got != "application/json" {
 			t.Errorf("asked for %q", got)
 		}
 		if got := r.Header.Values("Authorization"); len(got) > 0 {
-			t.Errorf("without a bearer the client shows %q", got)
+			t.Errorf("without a bearer token, the client sends %q", got)
 		}
 		_, _ = w.Write([]byte("small"))
 	})
@@ -302,6 +302,6 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	}
 	if body, err := Fetch(t.Context(), client, server.URL+"/mine", "the-token", 100); err != nil || string(body) != "Bearer the-token" {
-		t.Errorf("the client shows %q (%v)", body, err)
+		t.Errorf("the client sends %q (%v)", body, err)
 	}
 }

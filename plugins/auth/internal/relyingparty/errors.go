@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// refuse returns the error for a token known to be bad. The reason is for the server's log.
+// refuse returns the error for a token that is known to be invalid. The reason is for the server's log.
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", plugins.ErrUnauthenticated, fmt.Errorf(format, args...))
 }

@@ -59,7 +59,7 @@ func (p *Party) identity(claims Claims) (auth.Identity, error) {
 	return id, nil
 }
 
-// email returns the address if the provider has verified it: someone who can enter any address must not be taken for
+// email returns the address if the provider has verified it: someone who can enter any address must not be mistaken for
 // its owner. Some providers send email_verified as a string.
 func (p *Party) email(claims Claims) string {
 	verified, stated := claims["email_verified"]

@@ -12,7 +12,7 @@ import (
 )
 
 // introspect asks the provider whether a token with a valid signature and claims is still active (RFC 7662). A provider
-// that does not give a clear answer counts as unavailable.
+// that does not give a clear answer is treated as unavailable.
 func (p *Party) introspect(ctx context.Context, compact string, claims Claims) error {
 	doc, err := p.document.get(ctx)
 	if err != nil {

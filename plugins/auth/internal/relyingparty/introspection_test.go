@@ -30,23 +30,23 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-func TestATokenIsGoodWhileTheProviderSaysThatItIsActive(t *testing.T) {
+func TestATokenIsValidWhileTheProviderReportsItAsActive(t *testing.T) {
 	for name, c := range map[string]struct {
 		metadata map[string]any
 		answer   http.HandlerFunc
 		want     error
 	}{
-		"active":                          {nil, says(200, `{"active":true}`), nil},
-		"active, about the same subject":  {nil, says(200, `{"active":true,"sub":"alice"}`), nil},
-		"active, about another subject":   {nil, says(200, `{"active":true,"sub":"bob"}`), plugins.ErrUnauthenticated},
-		"not active":                      {nil, says(200, `{"active":false}`), plugins.ErrUnauthenticated},
-		"no word about it":                {nil, says(200, `{}`), plugins.ErrUnavailable},
-		"not JSON":                        {nil, says(200, `active`), plugins.ErrUnavailable},
-		"text":                            {nil, says(200, `{"active":"true"}`), plugins.ErrUnavailable},
-		"the client is refused":           {nil, says(401, `{"active":true}`), plugins.ErrUnavailable},
-		"the provider fails":              {nil, says(500, `{"active":true}`), plugins.ErrUnavailable},
-		"the provider has no endpoint":    {map[string]any{"introspection_endpoint": ""}, says(200, `{"active":true}`), plugins.ErrUnavailable},
-		"an endpoint on another loopback": {map[string]any{"introspection_endpoint": "http://127.0.0.1/introspect"}, says(200, `{"active":true}`), plugins.ErrUnavailable},
+		"active":                                  {nil, says(200, `{"active":true}`), nil},
+		"active, about the same subject":          {nil, says(200, `{"active":true,"sub":"alice"}`), nil},
+		"active, about another subject":           {nil, says(200, `{"active":true,"sub":"bob"}`), plugins.ErrUnauthenticated},
+		"not active":                              {nil, says(200, `{"active":false}`), plugins.ErrUnauthenticated},
+		"no information about it":                 {nil, says(200, `{}`), plugins.ErrUnavailable},
+		"not JSON":                                {nil, says(200, `active`), plugins.ErrUnavailable},
+		"text":                                    {nil, says(200, `{"active":"true"}`), plugins.ErrUnavailable},
+		"the client is refused":                   {nil, says(401, `{"active":true}`), plugins.ErrUnavailable},
+		"the provider fails":                      {nil, says(500, `{"active":true}`), plugins.ErrUnavailable},
+		"the provider has no endpoint":            {map[string]any{"introspection_endpoint": ""}, says(200, `{"active":true}`), plugins.ErrUnavailable},
+		"an endpoint on another loopback address": {map[string]any{"introspection_endpoint": "http://127.0.0.1/introspect"}, says(200, `{"active":true}`), plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
@@ -64,10 +64,10 @@ func TestTheProviderIsAskedInItsPreferredWayAndOnlyAboutValidTokens(t *testing.T
 		metadata map[string]any
 		header   bool
 	}{
-		"by default in the header":          {nil, true},
-		"in the body, as the endpoint says": {map[string]any{"introspection_endpoint_auth_methods_supported": []string{"client_secret_post"}}, false},
-		"in the body, as for tokens":        {map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_post"}}, false},
-		"in the header, as the endpoint says": {map[string]any{
+		"by default in the header":                      {nil, true},
+		"in the body, as stated for the endpoint":       {map[string]any{"introspection_endpoint_auth_methods_supported": []string{"client_secret_post"}}, false},
+		"in the body, as stated for the token endpoint": {map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_post"}}, false},
+		"in the header, as stated for the endpoint": {map[string]any{
 			"introspection_endpoint_auth_methods_supported": []string{"client_secret_basic"}, "token_endpoint_auth_methods_supported": []string{"client_secret_post"},
 		}, true},
 	} {
@@ -82,7 +82,7 @@ func TestTheProviderIsAskedInItsPreferredWayAndOnlyAboutValidTokens(t *testing.T
 					secret = "a b+c"
 				}
 				if got := r.Header.Get("Accept"); got != "application/json" {
-					t.Errorf("it is asked for %q", got)
+					t.Errorf("the request is for %q", got)
 				}
 				if r.Method != http.MethodPost || header != c.header || id != "us" || secret != "a b+c" || r.FormValue("token") != good || r.FormValue("token_type_hint") != "access_token" {
 					t.Errorf("%s with %v, %v: the client is %q, %q", r.Method, r.Header, r.Form, id, secret)

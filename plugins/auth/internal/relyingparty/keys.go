@@ -76,7 +76,7 @@ func (s keySet) lookup(kid string) []jwk.Key {
 }
 
 // parseKeys keeps the keys for the given algorithms and pins each key's algorithm: what a token says about its
-// algorithm is never trusted. A set without any such key is an error, so that a broken response does not replace good
+// algorithm is never trusted. A set without any such key is an error, so that a broken response does not replace valid
 // keys.
 func parseKeys(body []byte, algorithms []string) (keySet, error) {
 	all, err := jwk.Parse(body, jwk.WithIgnoreParseError(true))

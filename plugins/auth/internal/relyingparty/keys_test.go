@@ -54,7 +54,7 @@ func TestAThousandRandomKeyIDsAMinuteCostSixFetches(t *testing.T) {
 			}
 		}
 		if fetched := p.count("/jwks"); fetched > 6 || fetched < 4 {
-			t.Errorf("keys were fetched %d times, want 6 at most, and new ones found", fetched)
+			t.Errorf("keys were fetched %d times, want at most 6, and new keys to be found", fetched)
 		}
 		if fetched := p.count("/.well-known/openid-configuration"); fetched != 1 {
 			t.Errorf("the document was fetched %d times, want once", fetched)
@@ -121,7 +121,7 @@ func TestKeysOutliveTheirProviderByADay(t *testing.T) {
 		p.setDown(false)
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
-			t.Errorf("with the provider back: %v", err)
+			t.Errorf("once the provider has recovered: %v", err)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestAWithdrawnKeyIsRefusedAtOnceAfterFiveMinutes(t *testing.T) {
 			t.Errorf("got %v, want a refusal", err)
 		}
 		if err := check(t, party, p.token("second")); err != nil {
-			t.Errorf("the key in its place: %v", err)
+			t.Errorf("the key that replaced it: %v", err)
 		}
 	})
 }
@@ -201,12 +201,12 @@ func TestAColdStartPollsSparinglyAndRecovers(t *testing.T) {
 			pass(time.Second)
 		}
 		if asked := p.count("/.well-known/oauth-authorization-server"); asked > 6 {
-			t.Errorf("a provider that is down was asked %d times in a minute", asked)
+			t.Errorf("a provider that is down got %d requests in a minute", asked)
 		}
 		p.setDown(false)
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
-			t.Errorf("with the provider back: %v", err)
+			t.Errorf("once the provider has recovered: %v", err)
 		}
 	})
 }
@@ -227,7 +227,7 @@ func TestACallerWaitsForASilentProviderAsLongAsItsContext(t *testing.T) {
 	})
 }
 
-func TestKeysAreFetchedAsSoonAsTheMetadataMayBe(t *testing.T) {
+func TestKeysAreFetchedAsSoonAsTheMetadataMayBeFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		p.setDown(true)
@@ -247,7 +247,7 @@ func TestKeysAreFetchedAsSoonAsTheMetadataMayBe(t *testing.T) {
 	})
 }
 
-func TestATokenWithoutKeyIDNeedsASetOfOneKey(t *testing.T) {
+func TestATokenWithoutAKeyIDNeedsASetOfOneKey(t *testing.T) {
 	p := newProvider(t)
 	p.keys[""] = p.keys["first"]
 	if err := check(t, p.party(), p.token("")); err != nil {
@@ -278,20 +278,20 @@ func TestOnlyRSAKeysForRS256SignaturesAreUsed(t *testing.T) {
 		key  string
 		used bool
 	}{
-		"plain":                            {with(``), true},
-		"for signatures":                   {with(`,"use":"sig"`), true},
-		"for RS256":                        {with(`,"alg":"RS256"`), true},
-		"to verify":                        {with(`,"key_ops":["verify"]`), true},
-		"for encryption":                   {with(`,"use":"enc"`), false},
-		"for PS256":                        {with(`,"alg":"PS256"`), false},
-		"for RSA-OAEP":                     {with(`,"alg":"RSA-OAEP"`), false},
-		"to wrap keys":                     {with(`,"key_ops":["wrapKey"]`), false},
-		"symmetric":                        {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
-		"elliptic":                         {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
-		"of 1024 bits":                     {inJSON(small, ``), false},
-		"something that jwx does not know": {`{"kty":"XYZ","kid":"k"}`, false},
-		"with an exponent of three":        {strings.Replace(with(``), `"e":"AQAB"`, `"e":"Aw"`, 1), true},
-		"with an exponent of one":          {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
+		"plain":                     {with(``), true},
+		"for signatures":            {with(`,"use":"sig"`), true},
+		"for RS256":                 {with(`,"alg":"RS256"`), true},
+		"to verify":                 {with(`,"key_ops":["verify"]`), true},
+		"for encryption":            {with(`,"use":"enc"`), false},
+		"for PS256":                 {with(`,"alg":"PS256"`), false},
+		"for RSA-OAEP":              {with(`,"alg":"RSA-OAEP"`), false},
+		"to wrap keys":              {with(`,"key_ops":["wrapKey"]`), false},
+		"symmetric":                 {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
+		"elliptic":                  {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
+		"of 1024 bits":              {inJSON(small, ``), false},
+		"of a type unknown to jwx":  {`{"kty":"XYZ","kid":"k"}`, false},
+		"with an exponent of three": {strings.Replace(with(``), `"e":"AQAB"`, `"e":"Aw"`, 1), true},
+		"with an exponent of one":   {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := parseKeys([]byte(`{"keys":[`+c.key+`]}`), []string{"RS256"})

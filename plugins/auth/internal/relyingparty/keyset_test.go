@@ -37,11 +37,11 @@ func TestKeysOfOtherAlgorithmsAreUsedIfConfigured(t *testing.T) {
 		"P-256 for RS256":     {p256, "RS256", 0},
 		"Ed25519 for ES256":   {ed25519Key, "ES256", 0},
 		"one of several":      {ed25519Key + "," + p256 + "," + x25519Key, "ES256", 1},
-		"several of one name": {p256 + "," + on(elliptic.P256()), "ES256", 2},
+		"several with one id": {p256 + "," + on(elliptic.P256()), "ES256", 2},
 	} {
 		set, err := parseKeys([]byte(`{"keys":[`+c.keys+`]}`), []string{c.algorithm})
 		if (err == nil) != (c.used > 0) || len(set["k"]) != c.used {
-			t.Errorf("%s: %d are used (%v), want %d", name, len(set["k"]), err, c.used)
+			t.Errorf("%s: %d keys are used (%v), want %d", name, len(set["k"]), err, c.used)
 			continue
 		}
 		for _, key := range set["k"] {
@@ -91,7 +91,7 @@ func TestWithoutAKeyIDOneOfSeveralKeysIsNotGuessed(t *testing.T) {
 		set  keySet
 		want int
 	}{
-		"one": {keySet{"k": one}, 1}, "none": {keySet{}, 0}, "two": {keySet{"a": one, "b": one}, 0}, "two of one id": {keySet{"k": make([]jwk.Key, 2)}, 0},
+		"one": {keySet{"k": one}, 1}, "none": {keySet{}, 0}, "two": {keySet{"a": one, "b": one}, 0}, "two with one id": {keySet{"k": make([]jwk.Key, 2)}, 0},
 	} {
 		if got := c.set.lookup(""); len(got) != c.want {
 			t.Errorf("%s: got %d, want %d", name, len(got), c.want)

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// tokenEndpoint is a provider with a token endpoint, which answers every request with status and answer.
+// tokenEndpoint is a provider with a token endpoint, which responds to every request with status and answer.
 type tokenEndpoint struct {
 	*provider
 	status int
@@ -87,11 +87,11 @@ func TestClientAuthenticationMethods(t *testing.T) {
 		change       func(*Options)
 		header, body string
 	}{
-		"a public client":          {nil, func(*Options) {}, "", ""},
-		"not stated":               {nil, secret, basic, ""},
-		"both ways":                {[]string{"client_secret_post", "client_secret_basic"}, secret, basic, ""},
-		"in the body only":         {[]string{"client_secret_post"}, secret, "", "hidden"},
-		"public, whatever it says": {[]string{"client_secret_basic"}, func(*Options) {}, "", ""},
+		"a public client":                    {nil, func(*Options) {}, "", ""},
+		"not stated":                         {nil, secret, basic, ""},
+		"both ways":                          {[]string{"client_secret_post", "client_secret_basic"}, secret, basic, ""},
+		"in the body only":                   {[]string{"client_secret_post"}, secret, "", "hidden"},
+		"public, whatever the metadata says": {[]string{"client_secret_basic"}, func(*Options) {}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, party := exchanging(t, c.methods, c.change)
@@ -114,17 +114,17 @@ func TestTheTokensOfALoginAreChecked(t *testing.T) {
 		change func(*tokenEndpoint)
 		want   error
 	}{
-		"a good answer":                 {func(*tokenEndpoint) {}, nil},
-		"no id token":                   {func(e *tokenEndpoint) { delete(e.answer, "id_token") }, plugins.ErrUnauthenticated},
-		"an id token of another client": {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"aud": "other"}) }, plugins.ErrUnauthenticated},
-		"given to another client":       {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"azp": "other"}) }, plugins.ErrUnauthenticated},
-		"another nonce":                 {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"nonce": "m"}) }, plugins.ErrUnauthenticated},
-		"no nonce":                      {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"nonce": ""}) }, plugins.ErrUnauthenticated},
-		"an expired id token":           {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"exp": 1}) }, plugins.ErrUnauthenticated},
-		"a refused code":                {func(e *tokenEndpoint) { e.status = 400; e.answer = map[string]any{"error": "invalid_grant"} }, plugins.ErrUnauthenticated},
-		"a provider in trouble":         {func(e *tokenEndpoint) { e.status = 503 }, plugins.ErrUnavailable},
-		"a provider that was too slow":  {func(e *tokenEndpoint) { e.status = 408 }, plugins.ErrUnavailable},
-		"a provider that is asked less": {func(e *tokenEndpoint) { e.status = 429 }, plugins.ErrUnavailable},
+		"a valid response":                {func(*tokenEndpoint) {}, nil},
+		"no id token":                     {func(e *tokenEndpoint) { delete(e.answer, "id_token") }, plugins.ErrUnauthenticated},
+		"an id token for another client":  {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"aud": "other"}) }, plugins.ErrUnauthenticated},
+		"issued to another client":        {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"azp": "other"}) }, plugins.ErrUnauthenticated},
+		"another nonce":                   {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"nonce": "m"}) }, plugins.ErrUnauthenticated},
+		"no nonce":                        {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"nonce": ""}) }, plugins.ErrUnauthenticated},
+		"an expired id token":             {func(e *tokenEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"exp": 1}) }, plugins.ErrUnauthenticated},
+		"a refused code":                  {func(e *tokenEndpoint) { e.status = 400; e.answer = map[string]any{"error": "invalid_grant"} }, plugins.ErrUnauthenticated},
+		"a provider in trouble":           {func(e *tokenEndpoint) { e.status = 503 }, plugins.ErrUnavailable},
+		"a provider that was too slow":    {func(e *tokenEndpoint) { e.status = 408 }, plugins.ErrUnavailable},
+		"a provider that limits requests": {func(e *tokenEndpoint) { e.status = 429 }, plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, party := exchanging(t, nil, func(o *Options) { o.ClientSecret = "hidden" })
@@ -140,15 +140,15 @@ func TestTheTokensOfALoginAreChecked(t *testing.T) {
 	}
 }
 
-func TestAnAccessTokenFillsInWhatTheIDTokenLeavesOut(t *testing.T) {
+func TestAnAccessTokenSuppliesWhatTheIDTokenLacks(t *testing.T) {
 	member := func(o *Options) { o.Organization, o.RoleClaim = "org_1", "role" }
 	for name, c := range map[string]struct {
 		more map[string]any
 		want error
 	}{
-		"of the same subject": {map[string]any{"org_id": "org_1", "role": "admin"}, nil},
-		"of another subject":  {map[string]any{"org_id": "org_1", "role": "admin", "sub": "bob"}, plugins.ErrUnauthenticated},
-		"that is expired":     {map[string]any{"org_id": "org_1", "role": "admin", "exp": 1}, plugins.ErrUnauthenticated},
+		"about the same subject": {map[string]any{"org_id": "org_1", "role": "admin"}, nil},
+		"about another subject":  {map[string]any{"org_id": "org_1", "role": "admin", "sub": "bob"}, plugins.ErrUnauthenticated},
+		"that is expired":        {map[string]any{"org_id": "org_1", "role": "admin", "exp": 1}, plugins.ErrUnauthenticated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, party := exchanging(t, nil, member)
@@ -216,7 +216,7 @@ func TestAProviderWithoutAnEndpointForLoginsIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestTheUserInfoEndpointFillsInWhatTheTokensLack(t *testing.T) {
+func TestTheUserInfoEndpointSuppliesWhatTheTokensLack(t *testing.T) {
 	for name, c := range map[string]struct {
 		token map[string]any
 		info  any
@@ -226,14 +226,14 @@ func TestTheUserInfoEndpointFillsInWhatTheTokensLack(t *testing.T) {
 		"a name in the token":  {map[string]any{"name": "A."}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "A. a@example.com"},
 		"both in the token": {map[string]any{"name": "A.", "email": "a@example.org", "email_verified": true},
 			map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "A. a@example.org"},
-		"an address that only the token calls verified": {map[string]any{"email_verified": true}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "Alice "},
-		"an address that only the token calls unverified": {map[string]any{"email_verified": false},
+		"an address that only the token reports as verified": {map[string]any{"email_verified": true}, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com"}, "Alice "},
+		"an address that only the token reports as unverified": {map[string]any{"email_verified": false},
 			map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "Alice a@example.com"},
-		"an address of the token that only the answer calls verified": {map[string]any{"email": "a@example.org"},
+		"an address in the token that only the response reports as verified": {map[string]any{"email": "a@example.org"},
 			map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": true}, "Alice "},
-		"an unverified address":  {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": false}, "Alice "},
-		"about somebody else":    {nil, map[string]any{"sub": "bob", "name": "Bob", "email": "b@example.com"}, " "},
-		"an answer of something": {nil, []string{"alice"}, " "},
+		"an unverified address":        {nil, map[string]any{"sub": "alice", "name": "Alice", "email": "a@example.com", "email_verified": false}, "Alice "},
+		"about somebody else":          {nil, map[string]any{"sub": "bob", "name": "Bob", "email": "b@example.com"}, " "},
+		"a response other than claims": {nil, []string{"alice"}, " "},
 	} {
 		e, party := exchanging(t, nil, func(o *Options) { o.RoleClaim = "role" })
 		e.pages["/.well-known/openid-configuration"].(map[string]any)["userinfo_endpoint"] = issuer + "/userinfo"

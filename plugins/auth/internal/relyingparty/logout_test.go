@@ -30,7 +30,7 @@ func TestLogoutTokens(t *testing.T) {
 	for name, changes := range map[string]map[string]any{
 		"session alone": {"sub": nil}, "subject alone": {"sid": nil}, "several audiences": {"aud": []string{"other", "client"}},
 		"the longest jti": {"jti": strings.Repeat("j", 1024)}, "the longest names": {"sub": strings.Repeat("s", 255), "sid": strings.Repeat("s", 255)},
-		"an event more": {"events": map[string]any{logoutEvent: map[string]any{}, "urn:more": 1}},
+		"one more event": {"events": map[string]any{logoutEvent: map[string]any{}, "urn:more": 1}},
 	} {
 		if _, err := party.VerifyLogout(t.Context(), p.token("first", claims(changes))); err != nil {
 			t.Errorf("%s: %v", name, err)

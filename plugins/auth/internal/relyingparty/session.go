@@ -26,7 +26,7 @@ type renewal struct {
 	Session string    `json:"session,omitempty"` // the sid of the id token
 	Refresh string    `json:"refresh,omitempty"`
 	Access  string    `json:"access,omitempty"`
-	Expires time.Time `json:"expires,omitzero"` // of the access token; zero if the provider did not say
+	Expires time.Time `json:"expires,omitzero"` // of the access token; zero if the provider did not report it
 }
 
 func (r renewal) secret() plugins.Secret {
@@ -128,7 +128,7 @@ func (p *Party) confirmSubject(ctx context.Context, r renewal, subject string) e
 // confirm sends a login's access token to the UserInfo endpoint (OpenID Connect Core 1.0 section 5.3).
 func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	if r.Access == "" || !r.Expires.IsZero() && !time.Now().Before(r.Expires) {
-		return refuse("the access token of the login has expired, and the provider gave no refresh token (scope offline_access)")
+		return refuse("the login's access token has expired, and the provider issued no refresh token (scope offline_access)")
 	}
 	doc, err := p.document.get(ctx)
 	if err != nil || doc.UserinfoEndpoint == "" {
@@ -136,7 +136,7 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	}
 	body, err := Fetch(ctx, p.client, doc.UserinfoEndpoint, r.Access, documentLimit)
 	if answer, ok := errors.AsType[*statusError](err); ok && (answer.code == http.StatusUnauthorized || answer.code == http.StatusForbidden) {
-		return refuse("the provider's UserInfo endpoint refuses the access token of the login: %d", answer.code)
+		return refuse("the provider's UserInfo endpoint rejects the login's access token: %d", answer.code)
 	}
 	if err != nil {
 		return unavailable("the request to the provider's UserInfo endpoint failed: %w", err)

@@ -136,7 +136,7 @@ func TestALoginWithoutARefreshTokenIsCheckedAtTheUserInfoEndpoint(t *testing.T) 
 			t.Errorf("%s: %s (%v), want %s", name, o, err, c.want)
 		}
 		if err == nil && !got.ExpiresAt.IsZero() {
-			t.Errorf("%s: a confirmed login says something new: %+v", name, got)
+			t.Errorf("%s: a confirmed login should have no new information: %+v", name, got)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestAKeyThatTheProviderDropsEndsItsLoginsAtTheNextCheck(t *testing.T) {
 	})
 }
 
-func TestATokenOfADroppedKeyIsRefusedAfterFiveMinutesEvenIfUnused(t *testing.T) {
+func TestATokenSignedWithADroppedKeyIsRefusedAfterFiveMinutesEvenIfUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestAGoodTokenInADifferentEncodingIsRefused(t *testing.T) {
+func TestAValidTokenInADifferentEncodingIsRefused(t *testing.T) {
 	p := newProvider(t)
 	party := p.party()
 	good := p.token("first")
@@ -58,7 +58,7 @@ func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 		t.Errorf("the provider received %v", p.asked)
 	}
 	if err := check(t, party, good); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("a good token: got %v, want unavailable", err)
+		t.Errorf("a valid token: got %v, want unavailable", err)
 	}
 }
 
@@ -75,19 +75,19 @@ func TestClocksMayDifferByHalfAMinute(t *testing.T) {
 		claims Claims
 		good   bool
 	}{
-		"expired 29 s ago":         {Claims{"exp": at(-29 * time.Second)}, true},
-		"expired 30 s ago":         {Claims{"exp": at(-30 * time.Second)}, false},
-		"starts in 30 s":           {Claims{"exp": later, "nbf": at(30 * time.Second)}, true},
-		"starts in 31 s":           {Claims{"exp": later, "nbf": at(31 * time.Second)}, false},
-		"issued in 31 s":           {Claims{"exp": later, "iat": at(31 * time.Second)}, false},
-		"fractions of a second":    {Claims{"exp": mustJSON(float64(now.Unix()) + 0.5)}, true},
-		"no expiry":                {Claims{"nbf": at(0)}, false},
-		"expiry null":              {Claims{"exp": json.RawMessage("null")}, false},
-		"expiry in text":           {Claims{"exp": mustJSON("1800003600")}, false},
-		"expiry after year 9999":   {Claims{"exp": json.RawMessage("1e12")}, false},
-		"expiry beyond a float":    {Claims{"exp": json.RawMessage("1e999")}, false},
-		"start in text":            {Claims{"exp": later, "nbf": mustJSON("0")}, false},
-		"expiry in another letter": {Claims{"Exp": later}, false},
+		"expired 29 s ago":       {Claims{"exp": at(-29 * time.Second)}, true},
+		"expired 30 s ago":       {Claims{"exp": at(-30 * time.Second)}, false},
+		"starts in 30 s":         {Claims{"exp": later, "nbf": at(30 * time.Second)}, true},
+		"starts in 31 s":         {Claims{"exp": later, "nbf": at(31 * time.Second)}, false},
+		"issued in 31 s":         {Claims{"exp": later, "iat": at(31 * time.Second)}, false},
+		"fractions of a second":  {Claims{"exp": mustJSON(float64(now.Unix()) + 0.5)}, true},
+		"no expiry":              {Claims{"nbf": at(0)}, false},
+		"expiry null":            {Claims{"exp": json.RawMessage("null")}, false},
+		"expiry in text":         {Claims{"exp": mustJSON("1800003600")}, false},
+		"expiry after year 9999": {Claims{"exp": json.RawMessage("1e12")}, false},
+		"expiry beyond a float":  {Claims{"exp": json.RawMessage("1e999")}, false},
+		"start in text":          {Claims{"exp": later, "nbf": mustJSON("0")}, false},
+		"expiry in another case": {Claims{"Exp": later}, false},
 	} {
 		if err := checkTimes(c.claims, now); (err == nil) != c.good {
 			t.Errorf("%s: got %v", name, err)
@@ -120,10 +120,10 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 		"an unknown role is none":             {func(o *Options) { o.RoleClaim = "role" }, map[string]any{"role": "root"}, auth.Identity{}},
 		"the highest of nested roles": {roles, map[string]any{"realm_access": map[string]any{"roles": []string{"x", "lead", "boss"}}},
 			auth.Identity{OrgRole: "owner"}},
-		"with a map the plain names do not count": {roles, map[string]any{"realm_access": map[string]any{"roles": []string{"owner"}}}, auth.Identity{}},
+		"with a map, the plain names do not apply": {roles, map[string]any{"realm_access": map[string]any{"roles": []string{"owner"}}}, auth.Identity{}},
 		"a claim whose name has dots": {func(o *Options) { o.RoleClaim = "https://example.com/roles" },
 			map[string]any{"https://example.com/roles": []string{"member"}}, auth.Identity{OrgRole: "member"}},
-		"an unproven address":                 {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
+		"an unverified address":               {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
 		"an address in text that is not true": {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": "false"}, auth.Identity{}},
 		"an address whose claim is 1":         {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": 1}, auth.Identity{}},
 		"an address whose claim is null":      {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": json.RawMessage("null")}, auth.Identity{}},
@@ -155,7 +155,7 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 			}
 			var kept map[string]any
 			if err := json.Unmarshal(got.Claims, &kept); err != nil || kept["sub"] != "alice" || len(kept) != 4+len(c.claims) {
-				t.Errorf("kept the claims %s (%v)", got.Claims, err)
+				t.Errorf("the identity has the claims %s (%v)", got.Claims, err)
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-func TestATokenOfAnotherOrganizationIsRefused(t *testing.T) {
+func TestATokenFromAnotherOrganizationIsRefused(t *testing.T) {
 	p := newProvider(t)
 	party := p.party(func(o *Options) { o.Organization = "org_1" })
 	for name, claims := range map[string]map[string]any{

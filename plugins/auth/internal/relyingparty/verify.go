@@ -58,7 +58,7 @@ func (p *Party) checkClaims(claims Claims, audiences []string) error {
 	}
 	if sub := claims.Text("sub"); sub == "" || len(sub) > 255 {
 		return refuse("the token has no subject of 1 to 255 bytes")
-	} else if strings.ContainsRune(sub, utf8.RuneError) { // half a character reads like any other half
+	} else if strings.ContainsRune(sub, utf8.RuneError) { // an incomplete character looks like any other incomplete one
 		return refuse("the token's subject is not valid Unicode")
 	}
 	if _, bound := claims["cnf"]; bound {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxAnswer    = 8 << 20 // bytes per JSON response; a page of 100 entries is about 2 MiB
+	maxResponse  = 8 << 20 // bytes per JSON response; a page of 100 entries is about 2 MiB
 	maxRedirects = 5
 )
 
@@ -36,8 +36,8 @@ type Client struct {
 	base    *url.URL
 	token   plugins.Secret
 	timeout time.Duration
-	asking  *http.Client // follows redirects within the registry's own origin
-	loading *http.Client // follows redirects to other hosts, as downloads need
+	api     *http.Client // follows redirects within the registry's own origin
+	files   *http.Client // follows redirects to other hosts, as downloads need
 }
 
 // New returns a client. It checks addresses after resolving their names and before sending anything. Loopback is
@@ -53,8 +53,8 @@ func New(o Options) (*Client, error) {
 	}
 	transport := newTransport(o, isLoopback(base.Hostname()))
 	c := &Client{base: base, token: o.Token, timeout: o.Timeout}
-	c.asking = &http.Client{Transport: transport, CheckRedirect: c.sameOrigin}
-	c.loading = &http.Client{Transport: transport, CheckRedirect: c.noDowngrade}
+	c.api = &http.Client{Transport: transport, CheckRedirect: c.sameOrigin}
+	c.files = &http.Client{Transport: transport, CheckRedirect: c.noDowngrade}
 	return c, nil
 }
 
@@ -82,7 +82,7 @@ func newTransport(o Options, loopback bool) *http.Transport {
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.asking.CloseIdleConnections() }
+func (c *Client) Close() { c.api.CloseIdleConnections() }
 
 func (c *Client) sameOrigin(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
@@ -123,17 +123,17 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	resp, err := c.do(ctx, c.asking, address)
+	resp, err := c.do(ctx, c.api, address)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	switch {
 	case err != nil:
 		return unavailable(resp.Request.URL, "did not finish its response: %v", err)
-	case len(body) > maxAnswer:
-		return unavailable(resp.Request.URL, "returned more than %d bytes", maxAnswer)
+	case len(body) > maxResponse:
+		return unavailable(resp.Request.URL, "returned more than %d bytes", maxResponse)
 	case resp.StatusCode != http.StatusOK:
 		return refusal(resp, body)
 	}
@@ -149,7 +149,7 @@ func (c *Client) Download(ctx context.Context, address string) (io.ReadCloser, e
 	if err != nil || u.User != nil || c.checkTarget(u) != nil {
 		return nil, fmt.Errorf("%w: the file's address is not an https URL", plugins.ErrInvalid)
 	}
-	resp, err := c.do(ctx, c.loading, address)
+	resp, err := c.do(ctx, c.files, address)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (c *Client) do(ctx context.Context, client *http.Client, address string) (*
 		return nil, fmt.Errorf("%w: %w", plugins.ErrInvalid, err)
 	}
 	req.Header.Set("User-Agent", "ropewalk")
-	if client == c.asking {
+	if client == c.api {
 		req.Header.Set("Accept", "application/json")
 	}
 	if c.token != "" && c.own(req.URL) {

@@ -127,7 +127,7 @@ func TestPrivateNetworksAreAllowedOnlyByTheOperator(t *testing.T) {
 	}
 }
 
-func TestQuestionsCannotReachPrivateAddressesEither(t *testing.T) {
+func TestAPIRequestsCannotReachPrivateAddressesEither(t *testing.T) {
 	for _, address := range []string{"https://10.255.255.1:1", "https://192.168.0.1:1", "https://[fd00::1]:1", "https://169.254.169.254", "https://127.1:1"} {
 		c := client(t, Options{URL: address})
 		if err := c.Get(t.Context(), "/x", nil, &struct{}{}); !errors.Is(err, plugins.ErrUnavailable) || !errors.Is(err, ssrf.ErrProhibitedIP) {
@@ -147,7 +147,7 @@ func TestAPublicRegistryMayOnlyLinkToFilesOverHTTPS(t *testing.T) {
 		if body, err := c.Download(t.Context(), address); !errors.Is(err, plugins.ErrInvalid) {
 			t.Errorf("%s: got %v, %v, want invalid", address, body, err)
 		}
-		if u, err := url.Parse(address); err == nil && u.User == nil && c.loading.CheckRedirect(&http.Request{URL: u}, nil) == nil {
+		if u, err := url.Parse(address); err == nil && u.User == nil && c.files.CheckRedirect(&http.Request{URL: u}, nil) == nil {
 			t.Errorf("a file was loaded from %s after a redirect", address)
 		}
 	}
@@ -228,26 +228,26 @@ func TestTheTokenIsSentOnlyToTheConfiguredHost(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		body   string
 		want   error
 	}{
-		"an answer":                    {200, `{"ok": true}`, nil},
-		"not found, from the registry": {404, `{"error": "Server not found"}`, plugins.ErrNotFound},
-		"not found, from a web server": {404, "<html>404</html>", plugins.ErrUnavailable},
-		"gone":                         {410, `{}`, plugins.ErrNotFound},
-		"a bad question":               {400, `{}`, plugins.ErrInvalid},
-		"a question it cannot use":     {422, `{}`, plugins.ErrInvalid},
-		"no right to ask":              {403, `{}`, plugins.ErrUnavailable},
-		"too many questions":           {429, `{}`, plugins.ErrUnavailable},
-		"a fault of its own":           {500, `{}`, plugins.ErrUnavailable},
-		"a page for people":            {200, "<html>", plugins.ErrUnavailable},
-		"an answer of the wrong form":  {200, `{"ok": "yes"}`, plugins.ErrUnavailable},
-		"half an answer":               {200, `{"ok": `, plugins.ErrUnavailable},
-		"nothing":                      {200, ``, plugins.ErrUnavailable},
-		"nine megabytes":               {200, `"` + strings.Repeat("x", 9<<20) + `"`, plugins.ErrUnavailable},
+		"a response":                         {200, `{"ok": true}`, nil},
+		"not found, from the registry":       {404, `{"error": "Server not found"}`, plugins.ErrNotFound},
+		"not found, from a web server":       {404, "<html>404</html>", plugins.ErrUnavailable},
+		"gone":                               {410, `{}`, plugins.ErrNotFound},
+		"an invalid request":                 {400, `{}`, plugins.ErrInvalid},
+		"a request that cannot be processed": {422, `{}`, plugins.ErrInvalid},
+		"a forbidden request":                {403, `{}`, plugins.ErrUnavailable},
+		"too many requests":                  {429, `{}`, plugins.ErrUnavailable},
+		"an internal error":                  {500, `{}`, plugins.ErrUnavailable},
+		"a page for people":                  {200, "<html>", plugins.ErrUnavailable},
+		"a response with the wrong type":     {200, `{"ok": "yes"}`, plugins.ErrUnavailable},
+		"half a response":                    {200, `{"ok": `, plugins.ErrUnavailable},
+		"nothing":                            {200, ``, plugins.ErrUnavailable},
+		"nine megabytes":                     {200, `"` + strings.Repeat("x", 9<<20) + `"`, plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -295,7 +295,7 @@ func TestErrorsShowNoSignedAddress(t *testing.T) {
 	}
 }
 
-func TestARefusedAddressGetsNoClient(t *testing.T) {
+func TestNoClientIsCreatedForARefusedAddress(t *testing.T) {
 	for _, address := range []string{"http://registry.example.com", "https://a:b@registry.example.com", "registry.example.com", ""} {
 		if c, err := New(Options{URL: address}); err == nil {
 			t.Errorf("%q: got %+v", address, c)

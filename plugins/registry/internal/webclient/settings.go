@@ -80,7 +80,7 @@ func CheckURL(address string) error {
 	case hostport.Check(u) != nil:
 		return hostport.Check(u)
 	case u.User != nil:
-		return errors.New("must not contain a user or a password; use token")
+		return errors.New("must not contain a user name or password; use token")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return errors.New("must not have a query or a fragment")
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):

@@ -71,11 +71,11 @@ public final class Serve {
   private static String refusal(String kind) {
     String wanted = env("ROPEWALK_PLUGIN");
     if (wanted.isEmpty()) {
-      return "this is a Ropewalk plugin of the kind " + kind + "; a server starts it when its configuration names it, "
+      return "this is a Ropewalk plugin of kind " + kind + "; a server starts it if its configuration names it, "
           + "and `ropewalk plugin test` checks it";
     }
     if (!wanted.equals(kind)) {
-      return "this is a plugin of the kind " + kind + ", but it was started as a plugin of the kind " + wanted;
+      return "this is a plugin of kind " + kind + ", but it was started as a plugin of kind " + wanted;
     }
     String versions = env("PLUGIN_PROTOCOL_VERSIONS");
     if (!versions.isEmpty() && !Arrays.asList(versions.split(",")).contains(PROTOCOL)) {
