@@ -25,7 +25,7 @@ func TestTheModelReportsWhenItSentEachChunk(t *testing.T) {
 	}
 	base, ok := strings.CutSuffix(strings.TrimSpace(url), "/v1/messages")
 	if !ok {
-		t.Fatalf("it reports its address as %q", url)
+		t.Fatalf("the model printed the address %q", url)
 	}
 	p := anthropic.New(model.Settings{BaseURL: base, APIKey: "k"})
 	for name, want := range map[string]int{"any": 20, "once": 1} {
@@ -36,7 +36,7 @@ func TestTheModelReportsWhenItSentEachChunk(t *testing.T) {
 		}
 		for _, piece := range said {
 			if len(piece) != len("1795167905000000000 ") {
-				t.Errorf("%s: a piece is %q", name, piece)
+				t.Errorf("%s: got the piece %q, want a time in nanoseconds", name, piece)
 			}
 		}
 	}

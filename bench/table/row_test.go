@@ -30,7 +30,7 @@ func TestARatioIsTheMedianOfTheRoundsNotARatioOfSums(t *testing.T) {
 	}
 }
 
-func TestTheTableSaysWhichFiguresMissTheirTarget(t *testing.T) {
+func TestTheTableShowsWhichFiguresMissTheirTarget(t *testing.T) {
 	var out bytes.Buffer
 	err := Print(&out, []Row{
 		{Figure: "calls", Must: 1.3, Reached: 1.29}, {Figure: "CPU", Must: 1, Less: true, Reached: 0.9},

@@ -74,7 +74,7 @@ func TestADeepListIsReadFromItsMiddle(t *testing.T) {
 		}
 	}
 	if err := (&list{reading: reading{deep: true}, url: pagesOf(t, 10)}).ask(t.Context()); err == nil {
-		t.Error("a list that has ended can be measured")
+		t.Error("measuring a list that has ended should return an error")
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *Client) Stream(ctx context.Context, method, path string, body any, each
 	}
 	defer func() { _ = res.Body.Close() }()
 	if t := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || !strings.HasPrefix(t, "text/event-stream") {
-		return fmt.Errorf("%s %s: the answer is %q, not an event stream", method, path, t)
+		return fmt.Errorf("%s %s: the response is %q, not an event stream", method, path, t)
 	}
 	return readEvents(res.Body, each)
 }

@@ -18,8 +18,8 @@ type Summary struct {
 	Hash    string // of the last record
 }
 
-// Verify checks the chain of a complete file that is not part of a set. The error names the first line that is
-// wrong.
+// Verify checks the chain of a complete file that is not part of a set. The error names the first invalid
+// line.
 func Verify(r io.Reader) (Summary, error) {
 	v := verification{}
 	err := v.file(r, nil)
@@ -27,8 +27,8 @@ func Verify(r io.Reader) (Summary, error) {
 }
 
 // VerifySet checks the chain of a set: of the file at path and its closed files, oldest first. The error names
-// the first file and line that is wrong. Files may be missing at the beginning if a record says that they were
-// deleted: deleted returns the last hash of the file that a record is about.
+// the first invalid file and line. Files may be missing at the beginning if a record states that they were
+// deleted. deleted returns the last hash of the file whose deletion a record reports.
 func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) (Summary, error) {
 	closed, err := closedFiles(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 		}
 	}
 	if v.begins != "" && !gone[v.begins] {
-		return v.Summary, fmt.Errorf("%s: line 1: does not follow the line before: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
+		return v.Summary, fmt.Errorf("%s: line 1: does not follow the previous line: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
 	}
 	return v.Summary, nil
 }
@@ -66,7 +66,7 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 type verification struct {
 	Summary
 	set    bool
-	begins string // the hash that the first line of a set gives for the previous line
+	begins string // the previous hash in the first line of a set
 }
 
 func (v *verification) open(path string, seen func(record []byte)) error {
@@ -99,7 +99,7 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("line %d: is cut short", number)
+			return fmt.Errorf("line %d: is truncated", number)
 		}
 		raw = bytes.TrimSuffix(raw, []byte{'\n'})
 		if v.set && v.Records == 0 {
@@ -118,7 +118,7 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 	}
 }
 
-// previousOf returns the hash that a line gives for the previous line, or "" if it is not a line.
+// previousOf returns the previous hash in a line, or "" if raw is not a line.
 func previousOf(raw []byte) string {
 	var l line
 	if json.Unmarshal(raw, &l) != nil {

@@ -33,7 +33,7 @@ type Forwarded struct {
 // address to listen on.
 func StartNginx(t testing.TB, site func(listen string) string) *Nginx {
 	t.Helper()
-	slowly(t, "nginx")
+	skipIfShort(t, "nginx")
 	path, err := exec.LookPath("nginx")
 	if _, there := os.Stat("/usr/sbin/nginx"); err != nil && there == nil { // where Debian installs it
 		path, err = "/usr/sbin/nginx", nil

@@ -50,7 +50,7 @@ func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 	return nil
 }
 
-// registryAnswers accepts any answer, including one that requires a login.
+// registryAnswers accepts any response, including one that requires a login.
 func registryAnswers(ctx context.Context, addr string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v2/", nil)
 	if err != nil {

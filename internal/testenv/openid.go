@@ -21,7 +21,7 @@ type OpenIDProvider struct {
 	kill   func()
 }
 
-// StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its public
+// StartOpenIDProvider starts the provider, which stops when the test ends. callback is the redirect URI of its public
 // clients "app" and "ropewalk". Every login is alice's.
 func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
@@ -93,7 +93,7 @@ func (p *OpenIDProvider) CloseAccount(t testing.TB, account string) {
 	p.do(t, "close "+account, &struct{}{})
 }
 
-// do sends the provider a line and reads the answer.
+// do sends the provider a line and reads the response.
 func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 	t.Helper()
 	if _, err := fmt.Fprintln(p.in, line); err != nil {
@@ -102,7 +102,7 @@ func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 	p.read(t, into)
 }
 
-// answerTime is how long the provider may take to start, and to answer.
+// answerTime is how long the provider may take to start or to respond.
 const answerTime = 5 * time.Minute
 
 func (p *OpenIDProvider) read(t testing.TB, into any) {
@@ -110,7 +110,7 @@ func (p *OpenIDProvider) read(t testing.TB, into any) {
 	late := time.AfterFunc(answerTime, p.kill)
 	defer late.Stop()
 	if !p.out.Scan() {
-		t.Fatalf("the provider ended early, or did not answer within %v: %v", answerTime, p.out.Err())
+		t.Fatalf("the provider exited early, or did not respond within %v: %v", answerTime, p.out.Err())
 	}
 	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
 		t.Fatalf("the provider printed %q: %v", p.out.Text(), err)

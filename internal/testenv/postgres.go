@@ -24,7 +24,7 @@ type Postgres struct {
 // StartPostgres creates a PostgreSQL cluster and starts it. It ends with the test.
 func StartPostgres(t testing.TB) *Postgres {
 	t.Helper()
-	slowly(t, "PostgreSQL")
+	skipIfShort(t, "PostgreSQL")
 	bin := postgresBin(t)
 	as := unprivileged(t)
 	// Not t.TempDir: PostgreSQL's user cannot read its parent.

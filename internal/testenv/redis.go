@@ -28,7 +28,7 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 	return startRedis(t, func(port string) []string { return append(inMemory(t, "--port", port), args...) })
 }
 
-// StartRedisTLS is StartRedis for a server that only speaks TLS on Addr.
+// StartRedisTLS is like StartRedis, for a server that accepts only TLS on Addr.
 func StartRedisTLS(t testing.TB, caFile, certFile, keyFile string, args ...string) *Redis {
 	t.Helper()
 	return startRedis(t, func(port string) []string {
@@ -73,7 +73,7 @@ func startRedis(t testing.TB, line func(port string) []string) *Redis {
 	return nil
 }
 
-// redisAnswers accepts any answer, including one that requires a password; a TLS server only has to listen.
+// redisAnswers accepts any response, including one that requires a password; a TLS server only has to listen.
 func redisAnswers(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

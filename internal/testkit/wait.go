@@ -15,7 +15,7 @@ const patience = time.Minute
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if !Within(patience, holds) {
-		t.Fatalf("not within %s: %s", patience, what)
+		t.Fatalf("timed out after %s: %s", patience, what)
 	}
 }
 
@@ -50,7 +50,7 @@ func Receive[T any](t testing.TB, what string, c <-chan T) (T, bool) {
 	case v, open := <-c:
 		return v, open
 	case <-late.C:
-		t.Fatalf("not within %s: %s", patience, what)
+		t.Fatalf("timed out after %s: %s", patience, what)
 		panic("unreachable")
 	}
 }

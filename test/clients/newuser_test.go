@@ -98,7 +98,7 @@ func TestTheOpenIDExampleInTheREADMELogsAnAdminIn(t *testing.T) {
 	}
 	program(t, packages(t), []string{"HOME=" + home, "TMPDIR=" + home}, "node", script, string(facts))
 	if !strings.Contains(s.Log.String(), "browser login failed") {
-		t.Error("the log does not contain the reason for the failed login")
+		t.Error("the log should contain the reason for the failed login")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 		t.Errorf("the client asked for scope %q and resource %s", seen.Scope, seen.Resource)
 	}
 	if !slices.Contains(seen.Tools, "filesystem__echo") || seen.Echoed != "Echo: text" {
-		t.Errorf("the client lists %v; the tool answered %q", seen.Tools, seen.Echoed)
+		t.Errorf("the client lists %v; the tool returned %q", seen.Tools, seen.Echoed)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing
 	}
 	result := s.Object(t, "POST", "/v1/tools/call", map[string]any{"server": "everything", "tool": "get-sum", "arguments": map[string]any{"a": 46, "b": 2}})
 	if result["isError"] != false || !strings.Contains(fmt.Sprint(result["result"]), "48") {
-		t.Errorf("the tool answered %v", result)
+		t.Errorf("the tool returned %v", result)
 	}
 	if app := s.Object(t, "GET", "/v1/apps/everything", nil); app["version"] != version {
 		t.Errorf("installed %v, imported %s", app["version"], version)

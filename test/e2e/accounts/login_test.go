@@ -177,7 +177,7 @@ func TestAChatWaitsForALogin(t *testing.T) {
 		s.Reply(t, q, `{"action":"accept"}`, 200, "accept")
 	})
 	if len(questions) != 1 || questions[0]["mode"] != "url" || questions[0]["server"] != "system" || !strings.Contains(output, "alice") || a.Seen("change alice") != 1 {
-		t.Errorf("asked %v; the tool answered %s; the app was called %d times", questions, output, a.Seen("change alice"))
+		t.Errorf("asked %v; the tool returned %s; the app was called %d times", questions, output, a.Seen("change alice"))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 	if answer := s.Call(t, "there", "echo", map[string]any{"text": "still here"}); answer != "still here" {
-		t.Errorf("the tool answered %v", answer)
+		t.Errorf("the tool returned %v", answer)
 	}
 }
 

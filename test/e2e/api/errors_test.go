@@ -50,7 +50,7 @@ func checkRefusals(t *testing.T, s *harness.Server, always []string, table []ref
 	}
 }
 
-func TestRefusalsOfTheAPI(t *testing.T) {
+func TestRequestsThatTheAPIRefuses(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("features: {bundleManagement: false}\napps: {guarded: {path: "+harness.GoBundle(t, "guarded", harness.Plain)+", protected: true}}\n"))
 	s.WaitForStatus(t, "sample", "running")
@@ -135,7 +135,7 @@ func TestEveryRouteNeedsCredentials(t *testing.T) {
 		}
 	}
 	table = append(table,
-		refusal{what: "login with a wrong key", method: "POST", path: "/v1/auth/login", body: `{"key":"wrong-key-0123456789"}`, status: 401},
+		refusal{what: "login with an invalid key", method: "POST", path: "/v1/auth/login", body: `{"key":"wrong-key-0123456789"}`, status: 401},
 		refusal{what: "an empty bearer token", method: "GET", path: "/v1/workspace", status: 401, headers: []string{"Authorization: Bearer "}})
 	checkRefusals(t, s, nil, table)
 	for _, path := range []string{"/v1/health", "/v1/bundles/health", "/.well-known/oauth-protected-resource"} {
@@ -159,7 +159,7 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 		"  - {token: "+token+", subject: ada, email: ada@example.com, orgRole: member, expires: 2099-01-01T00:00:00Z}\n")
 	s := harness.Serve(t, harness.Config("auth: {adapter: static, file: "+tokens+", audience: any}\n"))
 	if a := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+first); a.Status != 200 || !strings.Contains(a.Body, `"orgRole":"admin"`) {
-		t.Fatalf("the first person to log in is not the admin: %d %s", a.Status, a.Body)
+		t.Fatalf("the first person to log in should be the admin: %d %s", a.Status, a.Body)
 	}
 	var who struct {
 		Workspace struct{ ID, Role string }

@@ -63,7 +63,7 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 			direct, composed := callBoth(t, s, session, map[string]any{"member": "result", "answer": c.answer})
 			var want map[string]json.RawMessage
 			if json.Unmarshal([]byte(c.answer), &want) != nil {
-				t.Fatal("the answer of this case is not JSON")
+				t.Fatal("the response in this case is not JSON")
 			}
 			same(t, "/mcp", composed["result"], []byte(c.answer))
 			var result bytes.Buffer
@@ -75,7 +75,7 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 			}
 			want["result"] = direct["result"]
 			if len(direct) != len(want) {
-				t.Errorf("/v1 answers %s", direct)
+				t.Errorf("/v1 returned %s", direct)
 			}
 			for member, value := range want {
 				same(t, "/v1 "+member, direct[member], value)

@@ -60,7 +60,7 @@ func TestPathParametersAreDecodedExactlyOnce(t *testing.T) {
 	}
 }
 
-func TestNullAndWrongTypesFollowOneRule(t *testing.T) {
+func TestNullAndInvalidTypesAreHandledConsistently(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -158,7 +158,7 @@ func TestNamesHaveNoControlCharacters(t *testing.T) {
 	}
 }
 
-func TestATypeWithWeightZeroInAcceptIsNotSent(t *testing.T) {
+func TestATypeWithWeightZeroInAcceptIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	waitForSample(t, s)

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestBothEndpointsSayToStartAStoppedApp(t *testing.T) {
+func TestBothEndpointsSuggestStartingAStoppedApp(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "fake", harness.Plain)})

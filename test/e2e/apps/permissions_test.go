@@ -332,7 +332,7 @@ func TestAGrantedPathReplacedByALinkIsNotOpened(t *testing.T) {
 		}
 	}
 	if a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil); !strings.Contains(a.Body, `"state":"blocked"`) {
-		t.Errorf("the permission has the wrong state: %s", a.Body)
+		t.Errorf("the permission has an unexpected state: %s", a.Body)
 	}
 }
 

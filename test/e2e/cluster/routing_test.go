@@ -116,7 +116,7 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 	}
 	t.Logf("%d of 6 answers went to a different server than the question's", elsewhere)
 	if elsewhere == 0 {
-		t.Error("every answer went to the server that asked, so the test shows nothing")
+		t.Error("every answer went to the server that asked, so the test proves nothing")
 	}
 	if a := d.proxy.Do(t, "DELETE", "/v1/apps/asker", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)

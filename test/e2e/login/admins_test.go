@@ -93,7 +93,7 @@ func TestAReloadDemotesUsersRemovedFromAuthAdmins(t *testing.T) {
 	}
 }
 
-func TestNobodyBecomesAdminWhenTheListOfAdminsIsEmptied(t *testing.T) {
+func TestEmptyingTheListOfAdminsMakesNobodyAnAdmin(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: [subject:alice]")

@@ -40,7 +40,7 @@ func TestAUsersSecondKeyCannotApproveACallOfTheFirst(t *testing.T) {
 		}
 		for _, own := range []string{first, second} {
 			if status := decide(own); status != 403 {
-				t.Errorf("call %d: a decision with a key of the same person: %d", i, status)
+				t.Errorf("call %d: a decision with another key of the same person: %d", i, status)
 			}
 		}
 		if status := decide(other); status != 200 {
@@ -105,7 +105,7 @@ func TestARefusedCallReturnsTheReason(t *testing.T) {
 	}
 }
 
-func TestADisconnectEndsTheApprovalOfTheCall(t *testing.T) {
+func TestADisconnectCancelsACallsApproval(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("tools: {approve: [sample__greet], approvalWaitSeconds: 60}\n"))
 	s.WaitForStatus(t, "sample", "running")

@@ -111,7 +111,7 @@ func TestACommandLineLogsInWithTheBrowser(t *testing.T) {
 		t.Errorf("the page does not contain both %s and %s: %s", code, boss, page)
 	}
 	if b.Cookie(t, "service_session", s.URL) != "" {
-		t.Error("the browser was logged in, too")
+		t.Error("the browser should not be logged in")
 	}
 	if r, page := answer(t, b, s, page, "allow"); r.StatusCode != 200 || !strings.Contains(page, "You are logged in") {
 		t.Errorf("the last page: %d %s", r.StatusCode, page)
@@ -153,7 +153,7 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 		t.Errorf("browsers would block the form's redirect to the provider: %s", policy)
 	}
 	if r, page := b.Read(t, s.URL+"/v1/auth/authorize?device=AAAA-AAAA"); r.StatusCode != 404 || !strings.Contains(page, "unknown, used or expired") {
-		t.Errorf("a wrong code: %d %s", r.StatusCode, page)
+		t.Errorf("an invalid code: %d %s", r.StatusCode, page)
 	}
 	typed := strings.ToLower(strings.ReplaceAll(code, "-", " "))
 	_, page = b.Read(t, s.URL+"/v1/auth/authorize?"+url.Values{"device": {typed}}.Encode())
@@ -174,7 +174,7 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 	}
 }
 
-func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
+func TestRefusingALoginInTheBrowserEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)
@@ -190,7 +190,7 @@ func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
 }
 
 // An attacker cannot obtain another person's login with data that the attacker can see or guess.
-func TestADeviceTokenIsNoLoginUntilThePersonAgrees(t *testing.T) {
+func TestADeviceTokenIsNotALoginUntilThePersonAgrees(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)

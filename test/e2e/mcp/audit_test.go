@@ -151,7 +151,7 @@ func TestARefusedCallToASystemToolIsRecordedAsRefused(t *testing.T) {
 	a.check(t, "system__list_apps", "tools.call invalid_input")
 }
 
-func TestACallThatAsksIsRecordedAsTwoCalls(t *testing.T) {
+func TestACallThatAsksAQuestionIsRecordedAsTwoCalls(t *testing.T) {
 	t.Parallel()
 	a := serveAudited(t, "")
 	a.Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})

@@ -80,7 +80,7 @@ func serversOf(names []string) []string {
 }
 
 // A single invalid definition makes the official client reject the whole list.
-func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
+func TestTheOfficialClientListsAnAppWithTwentyInvalidTools(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	script, err := os.ReadFile("wrong.mjs")

@@ -97,7 +97,7 @@ func TestTheSessionPoolHasALimit(t *testing.T) {
 
 func withSession(int) bool { return false }
 
-func TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults(t *testing.T) {
+func TestAThousandCallersInTwoWorkspacesGetTheirOwnResults(t *testing.T) {
 	const callers = 1000
 	c := serveTenants(t, harness.Asking, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)

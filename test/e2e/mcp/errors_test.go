@@ -35,7 +35,7 @@ func checkResponses(t *testing.T, s *harness.Server, table []request) {
 	}
 }
 
-func TestRefusalsOfMCP(t *testing.T) {
+func TestRequestsThatMCPRefuses(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	session := s.SessionHeader(t)
@@ -97,7 +97,7 @@ func TestMCPDoesNotAcceptTheAPIKey(t *testing.T) {
 	}
 }
 
-func TestMCPIsNotFoundIfTheFeatureIsOff(t *testing.T) {
+func TestMCPReturns404IfTheFeatureIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT"} {

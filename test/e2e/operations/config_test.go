@@ -103,7 +103,7 @@ func TestTheSchemaAcceptsTheExampleInTheREADMEButNoTypos(t *testing.T) {
 		}
 	}
 	if schema.Validate(asJSON(t, brokenConfig)) == nil {
-		t.Error("the schema accepts the invalid file")
+		t.Error("the schema should reject the invalid file")
 	}
 }
 

@@ -40,7 +40,7 @@ func TestCommandsInAHomeWithALongPathUseOnlyItsServer(t *testing.T) {
 			if err != nil {
 				return
 			}
-			t.Error("a command connected to another server")
+			t.Error("the command should not connect to another server")
 			_ = conn.Close()
 		}
 	}()

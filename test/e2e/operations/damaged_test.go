@@ -14,7 +14,7 @@ func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if s.Database != "" {
-		t.Skip("this test needs the state in a file")
+		t.Skip("this test needs a server that keeps its state in a file")
 	}
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "there", harness.Plain)})
 	s.Stop()
@@ -25,7 +25,7 @@ func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 	}
 	const page = 4096
 	if len(good) < 20*page {
-		t.Fatalf("the state has only %d bytes", len(good))
+		t.Fatalf("the database has only %d bytes", len(good))
 	}
 	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // without a check, a start would not read all of these pages
 		bad := bytes.Clone(good)

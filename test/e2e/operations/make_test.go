@@ -115,7 +115,7 @@ func TestAUserWithoutRootGetsOneListOfMissingPackages(t *testing.T) {
 	}
 }
 
-func TestTheReleaseScriptPrintsTheCommandsOrTheReasonForNone(t *testing.T) {
+func TestTheReleaseScriptPrintsTheCommandsOrWhyThereAreNone(t *testing.T) {
 	t.Parallel()
 	checkout := filepath.Join(t.TempDir(), "ropewalk")
 	git := func(args ...string) {

@@ -54,7 +54,7 @@ func TestAServerWithAFailingPartIsNotReadyAndDoctorNamesThePart(t *testing.T) {
 	}
 	waitForChecks(t, s, "", "")
 	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth, identityProvider)") {
-		t.Errorf("after everything works again, doctor prints\n%s", said)
+		t.Errorf("after recovery, doctor prints\n%s", said)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestARollingRestartRefusesNoConnections(t *testing.T) {
 	running.Go(func() { b.run(ctx) })
 	for name, s := range servers {
 		if status := s.Stop(); status != 0 {
-			t.Errorf("server %s ended with status %d", name, status)
+			t.Errorf("server %s exited with status %d", name, status)
 		}
 		if noted := <-b.noted; noted != name {
 			t.Errorf("server %s was no longer ready, but %s was stopped", noted, name)

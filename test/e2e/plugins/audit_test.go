@@ -103,13 +103,13 @@ func refusesWithoutItsSink(t *testing.T, s *harness.Server, file string, do func
 		ready = s.Do(t, "GET", "/readyz", nil)
 		return ready.Status == http.StatusServiceUnavailable && strings.Contains(ready.Body, `{"name":"audit","ok":false}`)
 	}) {
-		t.Errorf("without the sink, the server is ready: %d %s", ready.Status, ready.Body)
+		t.Errorf("without the sink, the server should not be ready: %d %s", ready.Status, ready.Body)
 	}
 	if err := os.Rename(file+".away", file); err != nil {
 		t.Fatal(err)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return s.Do(t, "GET", "/readyz", nil).Status == http.StatusOK }) {
-		t.Errorf("after the sink works again, the server is not ready: %s", s.Do(t, "GET", "/readyz", nil).Body)
+		t.Errorf("the server should be ready when the sink works again: %s", s.Do(t, "GET", "/readyz", nil).Body)
 	}
 	do("POST", "/v1/tools/call", call, http.StatusOK)
 }

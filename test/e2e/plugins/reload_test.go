@@ -26,7 +26,7 @@ func pluginBinary(t *testing.T, name string) (path, sum string) {
 	return path, fmt.Sprintf("%x", sha256.Sum256(raw))
 }
 
-func TestReloadsOfPluginsLoseNoCallsOrSessions(t *testing.T) {
+func TestReloadingPluginsLosesNoCallsOrSessions(t *testing.T) {
 	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)))
 	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)
