@@ -56,8 +56,8 @@ func (b *bench) accounts(ctx context.Context) error {
 	return nil
 }
 
-// accountApp is a remote app with the tool echo and its authorization server, at an address. It asks no questions and
-// has one token.
+// accountApp is a remote app with the tool echo, together with its authorization server, at an address. It never prompts
+// and has only one token.
 func accountApp(address string) http.Handler {
 	const token, metadata = "Bearer token", "/.well-known/oauth-protected-resource/mcp"
 	documents := map[string]string{

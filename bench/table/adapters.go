@@ -57,7 +57,7 @@ func (b *bench) adapters(ctx context.Context) error {
 func (b *bench) redis(ctx context.Context) (string, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return "", errors.New("the rows about plugins need redis-server: install the Debian package redis-server")
+		return "", errors.New("the plugin rows need redis-server: install the Debian package redis-server")
 	}
 	var lc net.ListenConfig
 	free, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -27,8 +27,8 @@ func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
 	b.cheaper(what+": CPU per request against the other build", mostOfOther, ours, other)
 }
 
-// compareFigures adds a row that compares a figure that should be small between the two builds of the service.
-// Without another build it adds nothing.
+// compareFigures adds a row that compares the two builds of the service by a figure that should be small. If there is no
+// other build, it adds nothing.
 func (b *bench) compareFigures(figure, unit string, ours, other []float64) {
 	if len(other) == 0 {
 		return

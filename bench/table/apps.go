@@ -89,7 +89,7 @@ func (b *bench) shims(ctx context.Context, executable, level string, n int) (s s
 	if len(found) < n {
 		return s, fmt.Errorf("found %d shims of %d apps", len(found), n)
 	}
-	time.Sleep(rest)
+	time.Sleep(settleTime)
 	var memory, tasks []float64
 	for _, pid := range found {
 		private, err := memoryOf(pid, "Private_")

@@ -172,7 +172,7 @@ func (b *bench) ready(ctx context.Context, c contestant) error {
 		}
 		select {
 		case <-limit.Done():
-			return errors.Join(fmt.Errorf("%s answered no call: %s", c.name, r.Error), err)
+			return errors.Join(fmt.Errorf("no call to %s succeeded: %s", c.name, r.Error), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

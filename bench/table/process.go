@@ -54,14 +54,14 @@ func startWith(ctx context.Context, in surroundings, find func(line string) stri
 	_ = w.Close()
 	p := &process{cmd: cmd}
 	lines := bufio.NewScanner(r)
-	var said []string
+	var output []string
 	for p.url == "" && lines.Scan() {
-		said = append(said, lines.Text())
+		output = append(output, lines.Text())
 		p.url = find(lines.Text())
 	}
 	if p.url == "" {
 		p.stop()
-		return nil, fmt.Errorf("%s %s exited before it listened:\n%s", path, strings.Join(args, " "), strings.Join(said, "\n"))
+		return nil, fmt.Errorf("%s %s exited before it listened:\n%s", path, strings.Join(args, " "), strings.Join(output, "\n"))
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, r)

@@ -92,5 +92,5 @@ func (b *bench) statement(figure, ours, theirs string) {
 	b.rows = append(b.rows, Row{Figure: figure, NoGoal: true, Ours: ours, Theirs: theirs})
 }
 
-// absent adds a row that says why there are no figures.
+// absent adds a row that explains why there are no figures.
 func (b *bench) absent(figure string, why error) { b.statement(figure, why.Error(), "") }

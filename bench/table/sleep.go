@@ -88,7 +88,7 @@ func (b *bench) crowdAtRest(ctx context.Context, s service) (c crowd, err error)
 			return c, err
 		}
 	}
-	time.Sleep(rest)
+	time.Sleep(settleTime)
 	for _, pid := range treeOf(p.cmd.Process.Pid) {
 		memory, err := memoryOf(pid, "Pss:")
 		if err != nil {

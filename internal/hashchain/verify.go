@@ -42,21 +42,21 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 		paths = append(paths, path) // absent only after a crash between two files
 	}
 	v := verification{set: true}
-	gone := map[string]bool{}
+	removed := map[string]bool{}
 	for i, p := range paths {
 		if i > 0 && i < len(closed) && closed[i].number != closed[i-1].number+1 {
 			return v.Summary, fmt.Errorf("%s is missing", nameOf(path, closed[i-1].number+1))
 		}
 		err := v.open(p, func(record []byte) {
 			if hash, ok := deleted(record); ok {
-				gone[hash] = true
+				removed[hash] = true
 			}
 		})
 		if err != nil {
 			return v.Summary, fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	if v.begins != "" && !gone[v.begins] {
+	if v.begins != "" && !removed[v.begins] {
 		return v.Summary, fmt.Errorf("%s: line 1: does not follow the previous line: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
 	}
 	return v.Summary, nil

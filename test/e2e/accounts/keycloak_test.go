@@ -73,17 +73,17 @@ func introspect(t *testing.T, issuer, token string) string {
 		return ""
 	}
 	defer func() { _ = resp.Body.Close() }()
-	var said struct {
+	var output struct {
 		Active   bool
 		Username string
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil || resp.StatusCode != http.StatusOK {
+	if err := json.NewDecoder(resp.Body).Decode(&output); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("introspection: %d %v", resp.StatusCode, err)
 	}
-	if !said.Active {
+	if !output.Active {
 		return ""
 	}
-	return said.Username
+	return output.Username
 }
 
 var keycloakForm = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)

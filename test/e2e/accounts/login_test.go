@@ -58,8 +58,8 @@ func callWith(t *testing.T, c *mcp.ClientSession, name string) (text string, fai
 func unlink(t *testing.T, s *harness.Server) {
 	t.Helper()
 	for _, a := range accountsOf(t, s) {
-		if gone := s.Do(t, "DELETE", "/v1/accounts/"+a["id"].(string), nil); gone.Status != http.StatusOK {
-			t.Fatalf("%d %s", gone.Status, gone.Body)
+		if deleted := s.Do(t, "DELETE", "/v1/accounts/"+a["id"].(string), nil); deleted.Status != http.StatusOK {
+			t.Fatalf("%d %s", deleted.Status, deleted.Body)
 		}
 	}
 }

@@ -166,9 +166,9 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 			t.Errorf("%s lists with a key (%d): %s", c.who.name, made.Status, listed)
 		}
 		harness.ScriptToolCall(t, models, "far__of_bob", `{}`)
-		said := c.who.do(t, "POST", "/v1/chat/stream", map[string]any{"message": "go"})
-		if strings.Contains(said.Body, `"output":"bob"`) != c.says || said.Status != http.StatusOK {
-			t.Errorf("%s chats: %d %s", c.who.name, said.Status, said.Body)
+		output := c.who.do(t, "POST", "/v1/chat/stream", map[string]any{"message": "go"})
+		if strings.Contains(output.Body, `"output":"bob"`) != c.says || output.Status != http.StatusOK {
+			t.Errorf("%s chats: %d %s", c.who.name, output.Status, output.Body)
 		}
 	}
 

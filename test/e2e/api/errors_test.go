@@ -17,7 +17,7 @@ type refusal struct {
 	body         any
 	status       int
 	code         string // the response's error member, or "" if the body is empty
-	says         string // a part of the message or details
+	wantText     string // a part of the message or details
 	headers      []string
 }
 
@@ -43,8 +43,8 @@ func checkRefusals(t *testing.T, s *harness.Server, always []string, table []ref
 			if message, _ := o["message"].(string); o["error"] != r.code || message == "" || a.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%v %s", a.Header, a.Body)
 			}
-			if !strings.Contains(a.Body, r.says) {
-				t.Errorf("the error does not contain %q: %s", r.says, a.Body)
+			if !strings.Contains(a.Body, r.wantText) {
+				t.Errorf("the error does not contain %q: %s", r.wantText, a.Body)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestRequestsThatTheAPIRefuses(t *testing.T) {
 		{"an app with this name exists", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
 		{"the reserved name", "POST", install, map[string]any{"path": harness.GoBundle(t, "system", harness.Plain)}, 409, "already_installed", "system", nil},
 		{"a path that does not exist", "POST", install, `{"path":"/does/not/exist"}`, 500, "install_failed", "/does/not/exist", nil},
-		{"a bundle that ends at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
+		{"a bundle that exits at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
 		{"a name without a registry", "POST", install, `{"name":"@a/b"}`, 500, "install_failed", "registries", nil},
 
 		{"uninstall a protected app", "DELETE", "/v1/apps/guarded", nil, 403, "protected", "guarded", nil},
@@ -97,9 +97,9 @@ func TestRequestsThatTheAPIRefuses(t *testing.T) {
 
 		{"a malformed workspace", "GET", "/v1/apps", nil, 400, "bad_request", "ws_", []string{"X-Workspace-Id: default"}},
 		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
-		{"a page of another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
+		{"a page on another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
 		{"a rebound name", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
-		{"nothing there", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
+		{"an unknown path", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
 		{"no browser login", "GET", "/v1/auth/authorize", nil, 400, "not_configured", "auth.adapter", nil},
 		{"a login without a key", "POST", "/v1/auth/login", `{}`, 400, "bad_request", "key", nil},
 		{"a login with a key that is not text", "POST", "/v1/auth/login", `{"key":7}`, 400, "bad_request", "key", nil},
@@ -170,7 +170,7 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 		t.Fatalf("the member's own workspace: %d %s", a.Status, a.Body)
 	}
 	checkRefusals(t, s, []string{"Authorization: Bearer " + token}, []refusal{
-		{"a path of the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
+		{"a path on the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
 		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
 		{"another token", "GET", "/v1/apps", nil, 401, "", "", []string{"Authorization: Bearer nobodys-token-0123456789"}},
 	})

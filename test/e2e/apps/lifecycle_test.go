@@ -181,9 +181,9 @@ func TestAnIdleAppHasNoProcessButStillAnswersCalls(t *testing.T) {
 		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools {
 			t.Errorf("the tools of a sleeping app are\n%s\nwant\n%s", now, tools)
 		}
-		said, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_HOME=" + s.Home}, "app", "list")
-		if status != 0 || !strings.Contains(said, "running (asleep)") {
-			t.Errorf("app list: %d %s", status, said)
+		output, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_HOME=" + s.Home}, "app", "list")
+		if status != 0 || !strings.Contains(output, "running (asleep)") {
+			t.Errorf("app list: %d %s", status, output)
 		}
 		if metrics := s.Do(t, "GET", "/v1/metrics", nil).Body; !strings.Contains(metrics, "ropewalk_apps_asleep 1\n") {
 			t.Errorf("metrics:\n%s", metrics)

@@ -21,8 +21,8 @@ func TestAnAppIsNotTheOwnerOfItsServer(t *testing.T) {
 			if got := act(t, s, "mine", map[string]any{"command": socket}); strings.Contains(got, "token") || strings.Contains(got, "HTTP") {
 				t.Errorf("the server should not treat the app as the owner: %s", got)
 			}
-			if said, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "whoami"); status != 0 || !strings.Contains(said, "owner of the organization") {
-				t.Errorf("whoami as the owner: %d %s", status, said)
+			if output, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "whoami"); status != 0 || !strings.Contains(output, "owner of the organization") {
+				t.Errorf("whoami as the owner: %d %s", status, output)
 			}
 		})
 	}

@@ -87,8 +87,8 @@ func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]an
 		t.Fatalf("the app did not ask: %s", harness.ToText(t, asked))
 	}
 	for name := range questions {
-		said := callAsker(t, s, id, fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %s"}}}`, asked["requestState"], name, id))
-		if text := harness.ToText(t, said["content"]); !strings.Contains(text, "Ada "+id) {
+		output := callAsker(t, s, id, fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %s"}}}`, asked["requestState"], name, id))
+		if text := harness.ToText(t, output["content"]); !strings.Contains(text, "Ada "+id) {
 			t.Errorf("the app got %s", text)
 		}
 	}

@@ -146,16 +146,16 @@ func (a *TaskApp) answer(ctx context.Context, message []byte) []byte {
 	if json.Unmarshal(message, &m) != nil || m.ID == nil {
 		return nil
 	}
-	var said map[string]any
+	var output map[string]any
 	if string(m.Params.Meta["io.modelcontextprotocol/protocolVersion"]) != `"2026-07-28"` {
-		said = map[string]any{"error": map[string]any{"code": -32022, "message": "unsupported protocol version", "data": map[string]any{"supported": []string{"2026-07-28"}}}}
+		output = map[string]any{"error": map[string]any{"code": -32022, "message": "unsupported protocol version", "data": map[string]any{"supported": []string{"2026-07-28"}}}}
 	} else if result, failure := a.result(ctx, m); failure != nil {
-		said = map[string]any{"error": failure}
+		output = map[string]any{"error": failure}
 	} else {
-		said = map[string]any{"result": result}
+		output = map[string]any{"result": result}
 	}
-	said["jsonrpc"], said["id"] = "2.0", m.ID
-	raw, _ := json.Marshal(said) // cannot fail for maps of strings and numbers
+	output["jsonrpc"], output["id"] = "2.0", m.ID
+	raw, _ := json.Marshal(output) // cannot fail for maps of strings and numbers
 	return raw
 }
 

@@ -162,10 +162,10 @@ func TestAKeyWithAnOrganizationRoleManagesTheOrganization(t *testing.T) {
 		}
 		return []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_API_KEY=" + lines[len(lines)-1]}
 	}
-	if said, status := harness.Command(t, key(), "workspace", "create", "research"); status == 0 {
-		t.Errorf("a member's key created a workspace: %s", said)
+	if output, status := harness.Command(t, key(), "workspace", "create", "research"); status == 0 {
+		t.Errorf("a member's key created a workspace: %s", output)
 	}
-	if said, status := harness.Command(t, key("--org-role", "admin"), "workspace", "create", "research"); status != 0 {
-		t.Errorf("an organization admin's key: %d %s", status, said)
+	if output, status := harness.Command(t, key("--org-role", "admin"), "workspace", "create", "research"); status != 0 {
+		t.Errorf("an organization admin's key: %d %s", status, output)
 	}
 }

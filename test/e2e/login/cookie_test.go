@@ -81,8 +81,8 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 
 func TestAShortKeyIsRejected(t *testing.T) {
 	t.Parallel()
-	said, status := harness.Command(t, []string{"SERVICE_API_KEY=short"}, "serve", "--port", "0", "--home", t.TempDir())
-	if status != 1 || !strings.Contains(said, "SERVICE_API_KEY") || !strings.Contains(said, "8") {
-		t.Errorf("exit status %d: %s", status, said)
+	output, status := harness.Command(t, []string{"SERVICE_API_KEY=short"}, "serve", "--port", "0", "--home", t.TempDir())
+	if status != 1 || !strings.Contains(output, "SERVICE_API_KEY") || !strings.Contains(output, "8") {
+		t.Errorf("exit status %d: %s", status, output)
 	}
 }

@@ -33,12 +33,12 @@ func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said, status := harness.Command(t, nil, "serve", "--port", "0", "--home", s.Home)
-		if status == 0 || !strings.Contains(said, "damaged") || strings.Contains(said, "server listening") {
-			t.Errorf("with page %d damaged, the server exited with %d: %s", at, status, said)
+		output, status := harness.Command(t, nil, "serve", "--port", "0", "--home", s.Home)
+		if status == 0 || !strings.Contains(output, "damaged") || strings.Contains(output, "server listening") {
+			t.Errorf("with page %d damaged, the server exited with %d: %s", at, status, output)
 		}
-		if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "damaged") {
-			t.Errorf("with page %d damaged, doctor reports: %s", at, said)
+		if output, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(output, "damaged") {
+			t.Errorf("with page %d damaged, doctor reports: %s", at, output)
 		}
 	}
 	if err := os.WriteFile(path, good, 0o600); err != nil {

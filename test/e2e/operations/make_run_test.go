@@ -67,8 +67,8 @@ func TestMakeRunAndThePrintedLinesWorkInACleanClone(t *testing.T) {
 	if err := json.Unmarshal([]byte(regexp.MustCompile(`(?s)\{\n.*\n *\}\n`).FindString(printed)), &snippet); err != nil {
 		t.Fatalf("%v in:\n%s", err, printed)
 	}
-	said := snippet.MCPServers["ropewalk"]
-	seen := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", said.URL)
+	output := snippet.MCPServers["ropewalk"]
+	seen := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", output.URL)
 	for _, tool := range []string{"sample__echo", "sample__count", "sample__fail", "sample__greet"} {
 		if !strings.Contains(strings.Join(seen.Tools, " "), tool) {
 			t.Errorf("a client with the printed snippet sees %v", seen.Tools)

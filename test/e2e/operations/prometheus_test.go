@@ -80,9 +80,9 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 
 func TestThePrometheusRulesAreValid(t *testing.T) {
 	t.Parallel()
-	said, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", alertFile(t)).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", alertFile(t)).CombinedOutput()
 	if err != nil {
-		t.Errorf("promtool check rules: %v: %s", err, said)
+		t.Errorf("promtool check rules: %v: %s", err, output)
 	}
 }
 

@@ -171,8 +171,8 @@ func TestASingleWriterStoreIsReplacedUnderLoadWithoutFailures(t *testing.T) {
 	}
 
 	broken := strings.Replace(build(9), "{adapter", "{file: missing/folder/sessions.db, adapter", 1)
-	if said, err := s.Reload(t, broken); err == nil || !strings.Contains(said, "missing/folder") {
-		t.Errorf("a build that cannot open its database: %v %s", err, said)
+	if output, err := s.Reload(t, broken); err == nil || !strings.Contains(output, "missing/folder") {
+		t.Errorf("a build that cannot open its database: %v %s", err, output)
 	}
 	l.waitForCalls(t, 100, 5) // the previous plugin is running again
 	l.end()

@@ -50,11 +50,11 @@ func TestReloadingPluginsLosesNoCallsOrSessions(t *testing.T) {
 	s.MustReload(t, harness.OIDCAuth(provider.Issuer)+store, "sessionStore")
 	l.WaitForCalls(t, 200)
 
-	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "organisationId: org_1")+store); err == nil || !strings.Contains(said, "organizationId") {
-		t.Errorf("an unknown setting: %v, %s", err, said)
+	if output, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "organisationId: org_1")+store); err == nil || !strings.Contains(output, "organizationId") {
+		t.Errorf("an unknown setting: %v, %s", err, output)
 	}
-	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(said, path) {
-		t.Errorf("a binary with another checksum: %v, %s", err, said)
+	if output, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(output, path) {
+		t.Errorf("a binary with another checksum: %v, %s", err, output)
 	}
 	l.WaitForCalls(t, 200)
 	l.Stop()
