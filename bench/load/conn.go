@@ -29,17 +29,17 @@ func (a address) open() (*conn, error) {
 	return &conn{net: c, in: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
-// answer is an HTTP response. Its body is valid until the next request.
-type answer struct {
+// response is an HTTP response. Its body is valid until the next request.
+type response struct {
 	status  int
 	session string
 	body    []byte
 }
 
 // do sends a request and reads the complete response.
-func (c *conn) do(request []byte) (answer, error) {
+func (c *conn) do(request []byte) (response, error) {
 	if err := c.send(request); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	a, length, err := c.head()
 	if err != nil {
@@ -73,7 +73,7 @@ const (
 )
 
 // head reads the status line and the headers.
-func (c *conn) head() (a answer, length int, err error) {
+func (c *conn) head() (a response, length int, err error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
 		return a, 0, err

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// server is a small MCP server over HTTP that counts requests. answer writes the response.
+// server is a small MCP server over HTTP that counts requests. respond writes the response.
 type server struct {
 	*httptest.Server
 	opened, closed, called, listed atomic.Int64
 }
 
-func serve(t *testing.T, answer func(w http.ResponseWriter, body string)) *server {
+func serve(t *testing.T, respond func(w http.ResponseWriter, body string)) *server {
 	s := &server{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
@@ -41,7 +41,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, body string)) *serve
 			} else if strings.Contains(body, `"name":"echo","arguments":{"text":"`) {
 				s.called.Add(1)
 			}
-			answer(w, body)
+			respond(w, body)
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -68,7 +68,7 @@ func TestEveryKindOfLoadSendsItsRequests(t *testing.T) {
 }
 
 func TestResponsesWithAnyFramingAreReadCompletely(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter, body string){
+	for name, respond := range map[string]func(w http.ResponseWriter, body string){
 		"with a length": func(w http.ResponseWriter, _ string) { _, _ = fmt.Fprint(w, validResult) },
 		"in chunks": func(w http.ResponseWriter, _ string) {
 			for _, part := range []string{validResult[:10], validResult[10:]} {
@@ -85,7 +85,7 @@ func TestResponsesWithAnyFramingAreReadCompletely(t *testing.T) {
 			_, _ = fmt.Fprint(w, strings.Replace(validResult, "[]", `["`+strings.Repeat("x", 100_000)+`"]`, 1))
 		},
 	} {
-		s := serve(t, answer)
+		s := serve(t, respond)
 		r, err := Run(t.Context(), s.target(), Plan{Kind: Calls, Concurrency: 2, Total: 20})
 		if err != nil || r.Requests != 20 || r.Failed != 0 {
 			t.Errorf("%s: %+v %v", name, r, err)
@@ -94,7 +94,7 @@ func TestResponsesWithAnyFramingAreReadCompletely(t *testing.T) {
 }
 
 func TestAnInvalidResultIsAFailure(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter, body string){
+	for name, respond := range map[string]func(w http.ResponseWriter, body string){
 		"a JSON-RPC error": func(w http.ResponseWriter, _ string) {
 			_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`)
 		},
@@ -103,7 +103,7 @@ func TestAnInvalidResultIsAFailure(t *testing.T) {
 		},
 		"an error status": func(w http.ResponseWriter, _ string) { http.Error(w, validResult, http.StatusTooManyRequests) },
 	} {
-		s := serve(t, answer)
+		s := serve(t, respond)
 		r, err := Run(t.Context(), s.target(), Plan{Kind: Calls, Concurrency: 1, Total: 5})
 		if err != nil || r.Requests != 0 || r.Failed != 1 || r.Error == "" {
 			t.Errorf("%s: %+v %v", name, r, err)

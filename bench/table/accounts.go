@@ -88,7 +88,7 @@ func accountApp(address string) http.Handler {
 	})
 }
 
-// answerEcho answers an MCP message, as far as the service needs it.
+// answerEcho responds to an MCP message, as far as the service requires.
 func answerEcho(w http.ResponseWriter, r *http.Request) {
 	var message struct {
 		ID     json.RawMessage

@@ -119,9 +119,9 @@ func listedApps(ctx context.Context, url string) ([]listedApp, error) {
 	if err != nil {
 		return nil, err
 	}
-	var answer struct{ Apps []listedApp }
-	err = json.NewDecoder(resp.Body).Decode(&answer)
-	return answer.Apps, errors.Join(err, resp.Body.Close())
+	var response struct{ Apps []listedApp }
+	err = json.NewDecoder(resp.Body).Decode(&response)
+	return response.Apps, errors.Join(err, resp.Body.Close())
 }
 
 // allRunning waits until n apps are running.

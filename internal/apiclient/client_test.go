@@ -27,7 +27,7 @@ func TestARequestCarriesKeyAndWorkspace(t *testing.T) {
 }
 
 func TestErrorsTellTheUserWhatToDo(t *testing.T) {
-	for answer, want := range map[string]string{
+	for response, want := range map[string]string{
 		`{"error":"not_found","message":"app \"x\" is not installed"}`: `app "x" is not installed`,
 		`{"error":"feature_disabled"}`:                                 "feature disabled",
 		`{"error":"credentials_required","message":"settings are missing","details":{"missing":[{"name":"KEY","title":"The key"}]}}`: "--env KEY=...   The key",
@@ -35,12 +35,12 @@ func TestErrorsTellTheUserWhatToDo(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(400)
-			_, _ = w.Write([]byte(answer))
+			_, _ = w.Write([]byte(response))
 		}))
 		err := (&Client{Server: s.URL}).Get(t.Context(), "/", nil, nil)
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", answer, err, want)
+			t.Errorf("%s: got %v, want %s", response, err, want)
 		}
 	}
 	err := (&Client{Server: "http://127.0.0.1:1"}).Get(t.Context(), "/", nil, nil)

@@ -14,7 +14,7 @@ import (
 )
 
 // ModelProvider is a running @copilotkit/aimock: a model provider over real HTTP, with Anthropic's API at URL
-// and OpenAI's at URL + /v1. It gives the answers that a test has scripted.
+// and OpenAI's at URL + /v1. It returns the responses that a test has scripted.
 type ModelProvider struct {
 	URL string
 }
@@ -127,14 +127,14 @@ func (p *ModelProvider) do(t testing.TB, method, path string, body []byte) []byt
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Close = true
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	content, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %d %s %v", method, path, answer.StatusCode, content, err)
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %d %s %v", method, path, response.StatusCode, content, err)
 	}
 	return content
 }

@@ -80,11 +80,11 @@ func (p *OpenIDProvider) Rotate(t testing.TB) {
 // LogoutTokens returns the logout tokens that the provider has sent, or tried to send, in order.
 func (p *OpenIDProvider) LogoutTokens(t testing.TB) []string {
 	t.Helper()
-	var answer struct {
+	var response struct {
 		Logouts []string `json:"logouts"`
 	}
-	p.do(t, "logouts", &answer)
-	return answer.Logouts
+	p.do(t, "logouts", &response)
+	return response.Logouts
 }
 
 // CloseAccount closes a person's account: its tokens are revoked, and the provider sends no logout token.
@@ -121,7 +121,7 @@ func (p *OpenIDProvider) read(t testing.TB, into any) {
 // after the second use of a refresh token.
 func (p *OpenIDProvider) Renewals(t testing.TB) (renewals, revoked int) {
 	t.Helper()
-	var answer struct{ Renewals, Revoked int }
-	p.do(t, "renewals", &answer)
-	return answer.Renewals, answer.Revoked
+	var response struct{ Renewals, Revoked int }
+	p.do(t, "renewals", &response)
+	return response.Renewals, response.Revoked
 }

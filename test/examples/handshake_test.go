@@ -112,9 +112,9 @@ func health(t *testing.T, socket string, own []byte, certs []tls.Certificate, se
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	answer, err := grpc_health_v1.NewHealthClient(dial(t, socket, own, certs)).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
-	if err == nil && answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return errors.New(answer.GetStatus().String())
+	response, err := grpc_health_v1.NewHealthClient(dial(t, socket, own, certs)).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
+	if err == nil && response.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return errors.New(response.GetStatus().String())
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func (c check) measure(ctx context.Context, report string) result {
 		return result{c.tests, err.Error(), "", "FAILS"}
 	}
 	if len(recorded) == 0 {
-		return result{fmt.Sprintf("%d tests of make test", passed), "", "", "passes"}
+		return result{fmt.Sprintf("%d tests in make test", passed), "", "", "passes"}
 	}
 	r := result{verdict: "holds"}
 	for _, row := range recorded {

@@ -84,8 +84,8 @@ func TestABundleExitsWithItsShim(t *testing.T) {
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
 		t.Errorf("processes of the killed shim are still running:\n%v", left)
 	}
-	if answer := s.Call(t, "tree", "echo", map[string]any{"text": "again"}); answer != "again" {
-		t.Errorf("the tool returned %v", answer)
+	if result := s.Call(t, "tree", "echo", map[string]any{"text": "again"}); result != "again" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 
@@ -120,8 +120,8 @@ func TestABundleThatKeepsDyingIsDeadAfterThreeAttempts(t *testing.T) {
 	if a := s.Do(t, "POST", "/v1/apps/ill/start", nil); a.Status != 200 || a.Body != `{"name":"ill","status":"running"}` {
 		t.Fatalf("starting the repaired app: %d %s", a.Status, a.Body)
 	}
-	if answer := s.Call(t, "ill", "echo", map[string]any{"text": "cured"}); answer != "cured" {
-		t.Errorf("the tool returned %v", answer)
+	if result := s.Call(t, "ill", "echo", map[string]any{"text": "cured"}); result != "cured" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 

@@ -99,8 +99,8 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	if len(now) != 3 || now["rests"].Status != "stopped" || now["one"].ToolCount != harness.GoTools {
 		t.Errorf("after the restart: %+v", now)
 	}
-	if answer := s.Call(t, "two", "echo", map[string]any{"text": "back"}); answer != "back" {
-		t.Errorf("the tool returned %v", answer)
+	if result := s.Call(t, "two", "echo", map[string]any{"text": "back"}); result != "back" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	}
 	s.WaitForStatus(t, "good", "running")
 	s.WaitForStatus(t, "missing", "dead")
-	if answer := s.Call(t, "good", "echo", map[string]any{"text": "hello"}); answer != "hello" {
-		t.Errorf("the tool returned %v", answer)
+	if result := s.Call(t, "good", "echo", map[string]any{"text": "hello"}); result != "hello" {
+		t.Errorf("the tool returned %v", result)
 	}
 	apps := s.Apps(t)
 	if apps["hangs"].Status != "starting" || len(apps) != 4 {

@@ -47,8 +47,8 @@ func (d *trusting) sessions(t *testing.T, token string) (opened []*harness.MCPCl
 	return opened
 }
 
-// answers reports whether each session responds to a ping with one of the statuses.
-func answers(t *testing.T, sessions []*harness.MCPClient, statuses ...int) bool {
+// allReturn reports whether each session responds to a ping with one of the statuses.
+func allReturn(t *testing.T, sessions []*harness.MCPClient, statuses ...int) bool {
 	t.Helper()
 	for _, c := range sessions {
 		got, wanted := pings(t, c), false
@@ -74,7 +74,7 @@ func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
 	began := time.Now()
 	harness.RevokeToken(t, d.provider.Issuer, "app", "", token)
 	d.refuses(t, alice, began)
-	if !answers(t, bob, http.StatusOK) {
+	if !allReturn(t, bob, http.StatusOK) {
 		t.Error("another person's token should still be accepted")
 	}
 	for _, s := range d.servers {
@@ -104,7 +104,7 @@ func TestClosingAnAccountAtTheProviderEndsItOnAllServers(t *testing.T) {
 		t.Errorf("the login and its streams ended after %v, with recheckSeconds: 5", took)
 	}
 	d.refuses(t, alice, began)
-	if !answers(t, bob, http.StatusOK) {
+	if !allReturn(t, bob, http.StatusOK) {
 		t.Error("another person's token should still be accepted")
 	}
 }
@@ -119,7 +119,7 @@ func (d *trusting) bob(t *testing.T) []*harness.MCPClient {
 func (d *trusting) refuses(t *testing.T, sessions []*harness.MCPClient, began time.Time) {
 	t.Helper()
 	for i, s := range d.servers {
-		if !testkit.Within(harness.Timeout, func() bool { return answers(t, sessions[i:i+1], http.StatusUnauthorized) }) {
+		if !testkit.Within(harness.Timeout, func() bool { return allReturn(t, sessions[i:i+1], http.StatusUnauthorized) }) {
 			t.Fatalf("%s still accepts the token after %v", s.URL, harness.Timeout)
 		}
 		took := time.Since(began)
@@ -176,7 +176,7 @@ func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 		return sessionStatus(t, d.servers[0], cookie) == http.StatusUnauthorized && sessionStatus(t, d.servers[1], cookie) == http.StatusUnauthorized
 	})
 	waitFor(t, "the sessions end on both servers", func() bool {
-		return answers(t, alice, http.StatusUnauthorized, http.StatusNotFound)
+		return allReturn(t, alice, http.StatusUnauthorized, http.StatusNotFound)
 	})
 	ends(t, streams, began)
 	if took := time.Since(began); took > propagationLimit {
@@ -185,7 +185,7 @@ func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 		t.Logf("everything ended %v after the logout", took)
 	}
 	d.replay(t)
-	if !answers(t, goOn, http.StatusOK) {
+	if !allReturn(t, goOn, http.StatusOK) {
 		t.Error("the token of another login or person should still be accepted")
 	}
 	for i, ended := range standing {

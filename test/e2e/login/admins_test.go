@@ -126,11 +126,11 @@ func TestMembershipsFollowTheProvidersGroups(t *testing.T) {
 	}
 	role := func(groups ...string) any {
 		token := p.Token(map[string]any{"sub": "dave", "groups": groups})
-		answer := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+token, harness.WorkspaceHeader)
-		if answer.Status != 200 {
-			return answer.Status
+		response := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+token, harness.WorkspaceHeader)
+		if response.Status != 200 {
+			return response.Status
 		}
-		workspace, _ := answer.Object(t)["workspace"].(map[string]any)
+		workspace, _ := response.Object(t)["workspace"].(map[string]any)
 		return workspace["role"]
 	}
 	for i, c := range []struct {

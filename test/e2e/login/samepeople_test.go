@@ -252,12 +252,12 @@ func planOf(t *testing.T, s *harness.Server, config string) plan {
 	t.Helper()
 	harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), config)
 	output, status := harness.Command(t, nil, "reload", "--plan", "--json", "--home", s.Home)
-	var answer struct{ People plan }
-	if status != 0 || json.Unmarshal([]byte(output), &answer) != nil {
+	var response struct{ People plan }
+	if status != 0 || json.Unmarshal([]byte(output), &response) != nil {
 		t.Fatalf("%d %s", status, output)
 	}
 	if text, status := harness.Command(t, nil, "reload", "--plan", "--home", s.Home); status != 0 || !strings.Contains(text, "People: ") {
 		t.Errorf("%d %s", status, text)
 	}
-	return answer.People
+	return response.People
 }

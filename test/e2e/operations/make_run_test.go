@@ -54,8 +54,8 @@ func TestMakeRunAndThePrintedLinesWorkInACleanClone(t *testing.T) {
 		t.Fatalf("make run printed:\n%s", printed)
 	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", line[1]).CombinedOutput()
-	var answer map[string]any
-	if err != nil || json.Unmarshal(out, &answer) != nil || answer["result"] != "hello" || answer["isError"] != false {
+	var response map[string]any
+	if err != nil || json.Unmarshal(out, &response) != nil || response["result"] != "hello" || response["isError"] != false {
 		t.Errorf("the printed command returned %q: %v", out, err)
 	}
 

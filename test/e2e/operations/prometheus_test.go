@@ -207,14 +207,14 @@ func (p prometheus) hasData(t *testing.T, query string) bool {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var answer struct {
+	var response struct {
 		Error string
 		Data  struct{ Result []struct{ Value [2]any } }
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Error != "" {
-		t.Fatalf("%s: %v %s", query, err, answer.Error)
+	if err := json.NewDecoder(resp.Body).Decode(&response); err != nil || response.Error != "" {
+		t.Fatalf("%s: %v %s", query, err, response.Error)
 	}
-	for _, r := range answer.Data.Result {
+	for _, r := range response.Data.Result {
 		if v, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64); err == nil && !math.IsNaN(v) {
 			return true
 		}

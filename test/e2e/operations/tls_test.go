@@ -41,9 +41,9 @@ func TestTheHTTPSCertificateIsReloaded(t *testing.T) {
 		t.Errorf("the event stream begins with %q, %v", line, err)
 	}
 	testkit.Eventually(t, "the sample app answers over HTTPS", func() bool {
-		answer := request(t, first, http.MethodPost, s.URL+"/v1/tools/call", `{"server":"sample","tool":"echo","arguments":{"text":"hello"}}`)
-		body, _ := io.ReadAll(answer.Body)
-		return answer.StatusCode == http.StatusOK && strings.Contains(string(body), "hello")
+		response := request(t, first, http.MethodPost, s.URL+"/v1/tools/call", `{"server":"sample","tool":"echo","arguments":{"text":"hello"}}`)
+		body, _ := io.ReadAll(response.Body)
+		return response.StatusCode == http.StatusOK && strings.Contains(string(body), "hello")
 	})
 
 	if output, status := harness.Command(t, nil, "status", "--home", s.Home); status != 0 || !strings.Contains(output, s.URL) {
@@ -80,9 +80,9 @@ func TestAClientThatDisconnectsOverTLSCancelsItsCall(t *testing.T) {
 	certificate := writeCertificate(t, certFile, keyFile)
 	s := harness.Serve(t, harness.Config("http: {tls: {certFile: "+certFile+", keyFile: "+keyFile+"}}\n"))
 	bundle := harness.GoBundle(t, "patient", harness.Plain)
-	answer := request(t, certificate, http.MethodPost, s.URL+"/v1/apps/install", `{"path":`+harness.Quote(bundle)+`}`)
-	if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-		t.Fatalf("install: %s %s", answer.Status, body)
+	response := request(t, certificate, http.MethodPost, s.URL+"/v1/apps/install", `{"path":`+harness.Quote(bundle)+`}`)
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusOK {
+		t.Fatalf("install: %s %s", response.Status, body)
 	}
 	file := s.SharedFile("patient", "file")
 	body := `{"server":"patient","tool":"last","arguments":{"text":` + harness.Quote(file) + `}}`

@@ -34,11 +34,11 @@ func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrder(t *testing.T) {
 
 	do := func(method, path string, body any, want int) harness.Response {
 		t.Helper()
-		answer := s.Do(t, method, path, body, bearer, "X-Workspace-Id: "+harness.Workspace)
-		if answer.Status != want {
-			t.Errorf("%s %s: %d %s, want %d", method, path, answer.Status, answer.Body, want)
+		response := s.Do(t, method, path, body, bearer, "X-Workspace-Id: "+harness.Workspace)
+		if response.Status != want {
+			t.Errorf("%s %s: %d %s, want %d", method, path, response.Status, response.Body, want)
 		}
-		return answer
+		return response
 	}
 	s.Do(t, "GET", "/v1/auth/callback?state=none&code=none", nil)
 	s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer none")
