@@ -79,7 +79,7 @@ func rivalCommand() *cobra.Command {
 	return cmd
 }
 
-// before returns the command of a rival in front of a bundle: this executable with the given arguments.
+// before returns the command that runs a rival in front of a bundle, which is this executable with the given arguments.
 func before(name string, run bundleServer) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Args: cobra.MinimumNArgs(1), DisableFlagParsing: true,

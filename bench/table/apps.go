@@ -164,7 +164,7 @@ func tasksOf(pid int) float64 {
 func childrenOf(pid int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
-		text, _ := os.ReadFile(list) // the list is missing if the thread has ended
+		text, _ := os.ReadFile(list) // the list is missing if the thread has exited
 		for _, field := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				children = append(children, child)
@@ -174,7 +174,7 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// cpuSeconds returns the processor time of a process and of its children that have ended.
+// cpuSeconds returns the processor time of a process and of its children that have exited.
 func cpuSeconds(pid int) (sum float64) {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))

@@ -106,7 +106,7 @@ func (b *bench) tokens(ctx context.Context) error {
 }
 
 // withProvider runs measure while an identity provider is running. measure gets the matching auth section, and
-// the token of an owner.
+// an owner's token.
 func (b *bench) withProvider(ctx context.Context, measure func(auth map[string]any, token string) error) error {
 	keys, err := authtest.NewKeys()
 	if err != nil {

@@ -70,7 +70,7 @@ func startWith(ctx context.Context, in surroundings, find func(line string) stri
 	return p, nil
 }
 
-// stop ends the process and waits for it.
+// stop stops the process and waits until it has exited.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	force := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })

@@ -28,7 +28,7 @@ func (b *bench) sleep(ctx context.Context) error {
 		apps, calls, wakes = 30, 300, 6
 	}
 	s := service{name: "sleep", bundle: sdkBundle, apps: apps, sandbox: map[string]any{"processes": fewProcesses}}
-	if _, err := b.crowdAtRest(ctx, s); err != nil { // the first start stores the lists of the apps
+	if _, err := b.crowdAtRest(ctx, s); err != nil { // the first start stores the apps' lists
 		return err
 	}
 	asleep, err := b.crowdAtRest(ctx, s)
@@ -157,7 +157,7 @@ func callAtRandom(ctx context.Context, url string, apps, calls int) (failed int6
 	return wrong.Load(), ctx.Err()
 }
 
-// wakes compares calls that wake an app with starts of the same program alone, in turns.
+// wakes alternates between calls that wake an app and starts of the same program alone, and compares them.
 func (b *bench) wakes(ctx context.Context, url string, n int) error {
 	client, err := openClient(url)
 	if err != nil {

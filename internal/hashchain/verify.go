@@ -26,7 +26,7 @@ func Verify(r io.Reader) (Summary, error) {
 	return v.Summary, err
 }
 
-// VerifySet checks the chain of a set: of the file at path and its closed files, oldest first. The error names
+// VerifySet checks the chain of a set, that is, of the file at path and its closed files, oldest first. The error names
 // the first invalid file and line. Files may be missing at the beginning if a record states that they were
 // deleted. deleted returns the last hash of the file whose deletion a record reports.
 func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) (Summary, error) {
@@ -78,7 +78,7 @@ func (v *verification) open(path string, seen func(record []byte)) error {
 	return withoutPath(v.file(file, seen))
 }
 
-// withoutPath returns the reason of a failed file operation, because the caller names the file.
+// withoutPath returns only the reason for a failed file operation, because the caller adds the path.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

@@ -29,7 +29,7 @@ type Forwarded struct {
 	Upstream string `json:"upstream"` // where it was sent; several, separated by commas, if it was retried
 }
 
-// StartNginx starts an nginx that ends with the test. site returns the contents of its http block, given the
+// StartNginx starts an nginx, which stops when the test ends. site returns the contents of its http block, given the
 // address to listen on.
 func StartNginx(t testing.TB, site func(listen string) string) *Nginx {
 	t.Helper()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// around wraps a package's tests, and ends what they share once they have run.
+// around wraps a package's tests, and stops what they share once they have run.
 type around struct {
 	m    interface{ Run() int }
 	ends *[]func()

@@ -21,7 +21,7 @@ type Postgres struct {
 	URL  string // of its only database, for its only user, who may do everything
 }
 
-// StartPostgres creates a PostgreSQL cluster and starts it. It ends with the test.
+// StartPostgres creates a PostgreSQL cluster and starts it. It stops when the test ends.
 func StartPostgres(t testing.TB) *Postgres {
 	t.Helper()
 	skipIfShort(t, "PostgreSQL")

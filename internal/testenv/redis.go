@@ -21,7 +21,7 @@ type Redis struct {
 	Port int
 }
 
-// StartRedis starts a Redis server that ends with the test. args are added to its command line: StartRedis(t,
+// StartRedis starts a Redis server, which stops when the test ends. args are added to its command line: StartRedis(t,
 // "--requirepass", "secret").
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
@@ -59,7 +59,7 @@ func startRedis(t testing.TB, line func(port string) []string) *Redis {
 		r := &Redis{Addr: address(port), Port: port}
 		r.Server = &Server{t: t, quit: syscall.SIGTERM, ready: func(ctx context.Context) bool { return redisAnswers(ctx, r.Addr) }}
 		r.command = func() *exec.Cmd {
-			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // Kill ends it
+			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // Kill stops it
 			cmd.Env = []string{}
 			return cmd
 		}

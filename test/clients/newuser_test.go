@@ -176,13 +176,13 @@ func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing
 	pasted := json.RawMessage(`{"everything":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}`)
 	plan := s.Object(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
 	if server := plan["servers"].([]any)[0].(map[string]any); server["status"] != "planned" || server["version"] == nil {
-		t.Errorf("planned: %v", plan)
+		t.Errorf("the plan is %v", plan)
 	}
 	done := s.Object(t, "POST", "/v1/apps/import", map[string]any{"mcpServers": pasted})
 	server := done["servers"].([]any)[0].(map[string]any)
 	version, _ := server["version"].(string)
 	if server["status"] != "installed" || !regexp.MustCompile(`^\d+\.\d+\.\d+`).MatchString(version) {
-		t.Fatalf("imported: %v", done)
+		t.Fatalf("the import returned %v", done)
 	}
 	result := s.Object(t, "POST", "/v1/tools/call", map[string]any{"server": "everything", "tool": "get-sum", "arguments": map[string]any{"a": 46, "b": 2}})
 	if result["isError"] != false || !strings.Contains(fmt.Sprint(result["result"]), "48") {

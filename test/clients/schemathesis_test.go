@@ -23,13 +23,13 @@ import (
 // tries a fixed set of requests, so the result of make test depends on neither chance nor load.
 var howLong = flag.Duration("schemathesis", 0, "how long schemathesis searches with random requests in each of its two modes; 0 tries only the boundaries of what the document allows")
 
-func TestSchemathesisFindsNothingInDevMode(t *testing.T) {
+func TestSchemathesisFindsNoFaultsInDevMode(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", "PATH="+t.TempDir())
 	search(t, s, "--exclude-checks", "ignored_auth") // dev mode has no login
 }
 
-func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
+func TestSchemathesisFindsNoFaultsWithAKey(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
 	bundle := everything(t)
@@ -87,7 +87,7 @@ func search(t *testing.T, s *harness.Server, args ...string) {
 }
 
 // withoutEndlessStreams starts a proxy for the server and returns its address. The proxy ends event streams after a
-// short time, because schemathesis reads every response to its end.
+// short time, because schemathesis reads every response completely.
 func withoutEndlessStreams(t *testing.T, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)

@@ -52,7 +52,7 @@ func install(t *testing.T, example, into string, dependsOn ...string) string {
 	_, rest, _ := strings.Cut(string(readme), "```sh\n")
 	commands, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatalf("the README of %s has no block of commands", example)
+		t.Fatalf("the README of %s has no command block", example)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 // APIKey is the API key of all test servers that need a key.
 const APIKey = "e2e-key-0123456789"
 
-// Response is an HTTP response whose body was read to its end.
+// Response is an HTTP response whose body was read completely.
 type Response struct {
 	Status int
 	Header http.Header

@@ -100,7 +100,7 @@ func withoutDBusLines(output string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
 }
 
-// killAll kills every process that belongs to a home and waits until all have ended.
+// killAll kills every process that belongs to a home and waits until all have exited.
 func killAll(t *testing.T, home string) {
 	t.Helper()
 	if !testkit.Within(harness.Timeout, func() bool {

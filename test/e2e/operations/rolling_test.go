@@ -25,7 +25,7 @@ func (b *balancer) add(name, url string) {
 	b.servers[name] = url
 }
 
-// run probes each server until ctx ends. It sends each ready server a request on a new connection.
+// run probes each server until ctx is done. It sends each ready server a request on a new connection.
 func (b *balancer) run(ctx context.Context) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(url string) int {
