@@ -50,8 +50,8 @@ func (b *bench) accounts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.versus(fmt.Sprintf("calls/s with a person's own account, against a shared one, c=%d", c), 0.95, got[0], got[1])
-		b.cheaper(fmt.Sprintf("CPU per call with a person's own account, against a shared one, c=%d", c), 1.05, got[0], got[1])
+		b.compareRates(fmt.Sprintf("calls/s with a person's own account, against a shared one, c=%d", c), 0.95, got[0], got[1])
+		b.compareCPU(fmt.Sprintf("CPU per call with a person's own account, against a shared one, c=%d", c), 1.05, got[0], got[1])
 	}
 	return nil
 }

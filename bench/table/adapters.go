@@ -41,7 +41,7 @@ func (b *bench) adapters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.versus("oidc and redis, against dev mode and memory, c=16", 0.9, got[0], got[1])
+		b.compareRates("oidc and redis, against dev mode and memory, c=16", 0.9, got[0], got[1])
 		calls := int64(0)
 		for _, s := range got[0] {
 			calls += s.Requests

@@ -18,7 +18,7 @@ func rates(perSecond ...float64) []sample {
 
 func TestARatioIsTheMedianOfTheRoundsNotARatioOfSums(t *testing.T) {
 	b := &bench{}
-	b.versus("calls", 2, rates(10, 300, 20), rates(5, 100, 20)) // 2, 3, 1
+	b.compareRates("calls", 2, rates(10, 300, 20), rates(5, 100, 20)) // 2, 3, 1
 	if r := b.rows[0]; r.Reached != 2 || !r.Good() || r.Ours != "20/s" || r.Theirs != "20/s" {
 		t.Errorf("%+v", r)
 	}

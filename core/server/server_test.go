@@ -59,7 +59,7 @@ type testHome struct {
 
 func newHome(t *testing.T, yaml string) testHome {
 	h := testHome{t, t.TempDir(), config.Environment{"PATH": os.Getenv("PATH")}}
-	if url := databases.Chosen(t); url != "" {
+	if url := databases.StateURL(t); url != "" {
 		h.env[config.EnvStorageURL] = url
 	}
 	h.write(yaml)

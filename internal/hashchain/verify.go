@@ -56,7 +56,7 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 			return v.Summary, fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	if v.begins != "" && !removed[v.begins] {
+	if v.firstPrevious != "" && !removed[v.firstPrevious] {
 		return v.Summary, fmt.Errorf("%s: line 1: does not follow the previous line: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
 	}
 	return v.Summary, nil
@@ -65,8 +65,8 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 // verification is the state of a Verify.
 type verification struct {
 	Summary
-	set    bool
-	begins string // the previous hash in the first line of a set
+	set           bool
+	firstPrevious string // the previous hash in the first line of a set
 }
 
 func (v *verification) open(path string, seen func(record []byte)) error {
@@ -103,8 +103,8 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 		}
 		raw = bytes.TrimSuffix(raw, []byte{'\n'})
 		if v.set && v.Records == 0 {
-			v.begins = previousOf(raw)
-			v.Hash = v.begins
+			v.firstPrevious = previousOf(raw)
+			v.Hash = v.firstPrevious
 		}
 		record, hash, err := check(raw, v.Hash)
 		if err != nil {

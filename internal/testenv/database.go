@@ -31,8 +31,8 @@ type Databases struct {
 // without Around.
 func (d *Databases) Wanted() bool { return d.around && os.Getenv(Store) == "postgres" }
 
-// Chosen returns the URL of a new database, or "" if the tests keep their state in a file.
-func (d *Databases) Chosen(t testing.TB) string {
+// StateURL returns the URL of a new database, or "" if the tests keep their state in a file.
+func (d *Databases) StateURL(t testing.TB) string {
 	t.Helper()
 	if !d.Wanted() {
 		return ""
@@ -44,7 +44,7 @@ func (d *Databases) Chosen(t testing.TB) string {
 func (d *Databases) New(t testing.TB) string {
 	t.Helper()
 	skipIfShort(t, "PostgreSQL")
-	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, &d.ends}) })
+	d.once.Do(func() { d.postgres = StartPostgres(&packageTest{t, &d.ends}) })
 	if d.postgres == nil {
 		t.Fatal("PostgreSQL did not start for an earlier test")
 	}

@@ -67,7 +67,7 @@ type SharedModelProvider struct {
 func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
 	t.Helper()
 	skipIfShort(t, "npm packages")
-	s.once.Do(func() { s.provider = StartModelProvider(&outliving{t, &s.ends}) })
+	s.once.Do(func() { s.provider = StartModelProvider(&packageTest{t, &s.ends}) })
 	if s.provider == nil {
 		t.Fatal("the model provider did not start for an earlier test")
 	}

@@ -19,11 +19,11 @@ func (a *around) Run() int {
 	return code
 }
 
-// outliving is a test whose cleanups wait for the end of all tests.
-type outliving struct {
+// packageTest is a test whose cleanups wait for the end of all tests.
+type packageTest struct {
 	testing.TB
 	ends *[]func()
 }
 
-func (o *outliving) Context() context.Context { return context.Background() }
-func (o *outliving) Cleanup(f func())         { *o.ends = append(*o.ends, f) }
+func (o *packageTest) Context() context.Context { return context.Background() }
+func (o *packageTest) Cleanup(f func())         { *o.ends = append(*o.ends, f) }

@@ -32,10 +32,10 @@ func facts(t *testing.T, s *harness.Server) string {
 	return string(raw)
 }
 
-// checkSaw checks what a generated client printed.
-func checkSaw(t *testing.T, out string) {
+// checkOutput checks what a generated client printed.
+func checkOutput(t *testing.T, out string) {
 	t.Helper()
-	var got saw
+	var got clientOutput
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -159,9 +159,9 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 	}
 }
 
-// ofPackageManagers returns the environment variables that tell package managers where packages come from and which
+// packageManagerEnvironment returns the environment variables that tell package managers where packages come from and which
 // certificates to trust.
-func ofPackageManagers() []string {
+func packageManagerEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return !slices.ContainsFunc([]string{"NPM_CONFIG_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"}, func(prefix string) bool {
 			return strings.HasPrefix(variable, prefix)
@@ -172,7 +172,7 @@ func ofPackageManagers() []string {
 // The definition is from the documentation of server-everything. People copy it into their clients' configuration.
 func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "", ofPackageManagers()...)
+	s := serve(t, "", packageManagerEnvironment()...)
 	pasted := json.RawMessage(`{"everything":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}`)
 	plan := s.Object(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
 	if server := plan["servers"].([]any)[0].(map[string]any); server["status"] != "planned" || server["version"] == nil {

@@ -95,7 +95,7 @@ func TestAnAccountIsLinkedRenewedAndRevokedWithKeycloak(t *testing.T) {
 	}
 	testenv.Program(t, "mvn")
 	issuer := startKeycloak(t)
-	a := harness.StartAccountAppOf(t, issuer, func(bearer string) string { return introspect(t, issuer, bearer) })
+	a := harness.StartAccountAppFor(t, issuer, func(bearer string) string { return introspect(t, issuer, bearer) })
 	s := serve(t, a)
 	b := harness.NewBrowser(t)
 	_, page := b.Read(t, s.Object(t, "POST", "/v1/accounts", map[string]any{"app": "far"})["url"].(string))

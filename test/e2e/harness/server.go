@@ -67,7 +67,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	t.Helper()
 	s := &Server{T: t, Home: filepath.Join(t.TempDir(), "home"), Args: []string{"serve", "--port", "0"}}
 	s.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}
-	s.Database = Databases.Chosen(t)
+	s.Database = Databases.StateURL(t)
 	for _, option := range options {
 		option(s)
 	}
