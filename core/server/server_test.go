@@ -157,7 +157,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 				t.Errorf("the start returned %v, want it to say %q", err, c.says)
 			}
 			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
-			if untouched := c.says != "--port" || databases.Wanted(); untouched != errors.Is(noState, fs.ErrNotExist) {
+			if untouched := c.says != "--port" || databases.Required(); untouched != errors.Is(noState, fs.ErrNotExist) {
 				t.Errorf("the state: %v", noState) // an invalid configuration must not migrate it
 			}
 			h.write("http: {port: 0}")

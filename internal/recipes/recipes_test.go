@@ -21,11 +21,11 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// has fails the test unless the file contains the text. what describes what is missing.
-func has(t *testing.T, path, text, what string) {
+// has fails the test, with the description, unless the file contains the text.
+func has(t *testing.T, path, text, description string) {
 	t.Helper()
 	if raw, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.Contains(string(raw), text) {
-		t.Errorf("%s: %s is missing (%q)", path, what, text)
+		t.Errorf("%s: %s is missing (%q)", path, description, text)
 	}
 }
 

@@ -27,14 +27,14 @@ type Databases struct {
 	around   bool // Around runs the tests
 }
 
-// Wanted reports whether the tests must keep their state in PostgreSQL. That is never the case in packages
+// Required reports whether the tests must keep their state in PostgreSQL. That is never the case in packages
 // without Around.
-func (d *Databases) Wanted() bool { return d.around && os.Getenv(Store) == "postgres" }
+func (d *Databases) Required() bool { return d.around && os.Getenv(Store) == "postgres" }
 
 // StateURL returns the URL of a new database, or "" if the tests keep their state in a file.
 func (d *Databases) StateURL(t testing.TB) string {
 	t.Helper()
-	if !d.Wanted() {
+	if !d.Required() {
 		return ""
 	}
 	return d.New(t)

@@ -102,15 +102,15 @@ func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 	p.read(t, into)
 }
 
-// answerTime is how long the provider may take to start or to respond.
-const answerTime = 5 * time.Minute
+// responseTime is how long the provider may take to start or to respond.
+const responseTime = 5 * time.Minute
 
 func (p *OpenIDProvider) read(t testing.TB, into any) {
 	t.Helper()
-	late := time.AfterFunc(answerTime, p.kill)
+	late := time.AfterFunc(responseTime, p.kill)
 	defer late.Stop()
 	if !p.out.Scan() {
-		t.Fatalf("the provider exited early, or did not respond within %v: %v", answerTime, p.out.Err())
+		t.Fatalf("the provider exited early, or did not respond within %v: %v", responseTime, p.out.Err())
 	}
 	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
 		t.Fatalf("the provider printed %q: %v", p.out.Text(), err)

@@ -53,7 +53,7 @@ type accountClaims struct {
 }
 
 // accountNonce is the nonce that the app requires in proofs.
-const accountNonce = "a-nonce-of-the-app"
+const accountNonce = "a-nonce-from-the-app"
 
 type accountSubject struct{}
 
