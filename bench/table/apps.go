@@ -50,7 +50,7 @@ func (b *bench) apps(ctx context.Context) error {
 	return errors.Join(err1, err2)
 }
 
-// shims holds the median memory and tasks of all shims, and the processor time of the server and its shims.
+// shims contains the median memory and tasks of all shims, and the processor time of the server and its shims.
 type shims struct {
 	memory, tasks, cpu float64 // MiB, number, seconds
 }
