@@ -18,14 +18,14 @@ type Account struct {
 	Issuer    string // the authorization server that issued the grant
 	State     AccountState
 	Scopes    []string
-	Default   bool // whether calls that name no account use it
+	Default   bool // whether calls that do not name an account use it
 	Exchanged bool // it lasts only as long as the owner's token that was exchanged for it (AuthExchange)
 	LinkedAt  time.Time
 	ExpiresAt time.Time // when the access token expires; zero if unknown
 	Grant     Grant
 }
 
-// SharesGrant reports whether the revocation of b's tokens may end a's too: some authorization servers keep a single grant
+// SharesGrant reports whether revoking b's tokens may invalidate a's too: some authorization servers keep a single grant
 // for a person and a client.
 func (a Account) SharesGrant(b Account) bool {
 	return a.Issuer == b.Issuer && a.Grant.Client.ID == b.Grant.Client.ID
@@ -40,15 +40,15 @@ const (
 	AccountLoginNeeded AccountState = "login_needed" // the authorization server no longer renews its token
 )
 
-// MaxAccounts is how many accounts one person, or everybody together for shared ones, can link for an app.
+// MaxAccounts is how many accounts one person, or everybody together in the case of shared ones, can link for an app.
 const MaxAccounts = 20
 
 // TooManyAccounts returns the error for an account beyond MaxAccounts.
 func TooManyAccounts(app string) error {
-	return Errorf(CodeLimitReached, "%d accounts of app %s are linked, which is the limit: unlink one first", MaxAccounts, app)
+	return Errorf(CodeLimitReached, "%d accounts for app %s are linked, which is the limit; unlink one first", MaxAccounts, app)
 }
 
-// Grant holds the tokens that an authorization server issued for an account, and what is needed to renew and revoke them.
+// Grant contains the tokens that an authorization server issued for an account, and what is needed to renew and revoke them.
 type Grant struct {
 	Client       OAuthClient
 	AccessToken  Secret
@@ -75,10 +75,10 @@ type AccountChange struct {
 	Default bool // make it the owner's default for the app
 }
 
-// ClientRegistration identifies the purpose that an OAuthClient was registered for.
+// ClientRegistration identifies the purpose for which an OAuthClient was registered.
 type ClientRegistration struct{ Workspace, App, Issuer, RedirectURI string }
 
-// AccountRevocation holds the tokens of an unlinked account that still have to be revoked.
+// AccountRevocation contains the tokens of an unlinked account that still have to be revoked.
 type AccountRevocation struct {
 	Account    string
 	Grant      Grant
@@ -86,17 +86,17 @@ type AccountRevocation struct {
 	UnlinkedAt time.Time
 }
 
-// AccountWanted says which account a call wants to use.
+// AccountWanted describes which account a call wants to use.
 type AccountWanted struct {
 	Name     string // the name of the account; "" means the conversation's account, or the default
 	ReadOnly bool   // the call does not change anything
 	Tool     string // the app's own name of the tool, which the account must list
 
-	// Chosen is asked only if the person has several accounts. It is nil for a call outside a conversation.
+	// Chosen is consulted only if the person has several accounts. It is nil for a call outside a conversation.
 	Chosen ChosenAccounts
 }
 
-// ChosenAccounts knows which of several accounts a person has chosen for an app in one conversation.
+// ChosenAccounts returns which of several accounts a person has chosen for an app in one conversation.
 type ChosenAccounts interface {
 	// ChosenAccount returns the id of the chosen account, or "" if none was chosen.
 	ChosenAccount(ctx context.Context, app string) (string, error)
@@ -108,7 +108,7 @@ type SeveralAccounts struct {
 	Names []string `json:"accounts"`
 }
 
-// AccountNeeded says what a person must do before a call can proceed. It is the details of an error with CodeLoginNeeded.
+// AccountNeeded describes what a person must do before a call can proceed. It is the details of an error with CodeLoginNeeded.
 type AccountNeeded struct {
 	App    string   `json:"app"`
 	Name   string   `json:"account"`          // the account to link
@@ -116,7 +116,7 @@ type AccountNeeded struct {
 	URL    string   `json:"url"`              // where the person links it
 }
 
-// AppLists holds the raw lists that an app returned to one account, and the facts from its handshake.
+// AppLists contains the raw lists that an app returned to one account, and the facts from its handshake.
 type AppLists struct {
 	Version      string                     `json:"version"`
 	Instructions string                     `json:"instructions,omitempty"`
@@ -129,7 +129,7 @@ const (
 	AuthUser   = "user"   // each person uses their own
 	AuthShared = "shared" // everybody in the workspace uses one that an admin linked
 
-	// AuthExchange stands for accounts that nobody links: the identity provider's token of a call is exchanged for the
+	// AuthExchange stands for accounts that nobody links: the identity provider's token in a call is exchanged for the
 	// app's (RFC 8693).
 	AuthExchange = "exchange"
 )
@@ -145,7 +145,7 @@ func (a RemoteAuth) LinksAccounts() bool { return a.Type == AuthUser || a.Type =
 // UsesAccounts reports whether the app is called with accounts, linked or not (AuthExchange).
 func (a RemoteAuth) UsesAccounts() bool { return a.LinksAccounts() || a.Type == AuthExchange }
 
-// Replaces reports whether a configured header would replace the account that a call uses: it has its own
+// Replaces reports whether a configured header would replace the account that a call uses. The header has its own
 // credentials, which all calls would share.
 func (a RemoteAuth) Replaces(header string) bool {
 	switch textproto.CanonicalMIMEHeaderKey(header) {

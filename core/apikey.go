@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// APIKey is a named key for /v1 and /mcp. It acts as the user who made it, in one workspace and with
+// APIKey is a named key for /v1 and /mcp. It acts as the user who created it, in one workspace and with
 // one role there. The text of the key is shown once and never stored.
 type APIKey struct {
 	ID         string // key_ and 26 letters and digits
 	Name       string
-	User       User     // who made it
-	Issuers    []string // the providers that know the user
+	User       User     // who created it
+	Issuers    []string // the providers that recognize the user
 	Workspace  string
 	Role       Role   // in the workspace: admin or member
 	OrgRole    Role   // in the organization: admin, or "" for member
@@ -22,7 +22,7 @@ type APIKey struct {
 	Surface    string // how tools are listed to clients with the key that do not choose; "" leaves it open
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero if it does not expire
-	LastUsedAt time.Time // zero if it was never used; updated every few minutes at most
+	LastUsedAt time.Time // zero if it was never used; updated at most every few minutes
 }
 
 // APIKeyPrefix distinguishes the text of an API key from other credentials.
@@ -51,7 +51,7 @@ type Scope struct {
 }
 
 // RoleOf returns the organization role of requests made with the key. user is the current organization role of the
-// key's user: a key never grants more than its user has.
+// key's user, because a key never grants more than its user has.
 func (s Scope) RoleOf(user Role) Role {
 	if s.OrgRole.Admin() && user.Admin() {
 		return RoleAdmin

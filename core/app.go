@@ -59,7 +59,7 @@ type App struct {
 	// LastError says why the app is crashed or dead, why a command could not start it, or why a declared app
 	// could not be installed.
 	LastError string `json:"lastError,omitempty"`
-	// LastOutput holds the last lines that the app had written to stderr at that point, without secrets. Only
+	// LastOutput contains the last lines that the app had written to stderr at that point, without secrets. Only
 	// administrators of the workspace see it.
 	LastOutput []string `json:"lastOutput,omitempty"`
 }
@@ -97,7 +97,7 @@ type PrimaryView struct {
 type AppHealth struct {
 	Name         string  `json:"name"`
 	State        State   `json:"state"`
-	Uptime       float64 `json:"uptime"` // seconds since the last start, 0 when not running
+	Uptime       float64 `json:"uptime"` // seconds since the last start; 0 if the app is not running
 	RestartCount int     `json:"restartCount"`
 }
 
@@ -107,7 +107,7 @@ type Tool struct {
 	Server   string          // the app's short name
 	Name     string          // the bare name, without the server's prefix
 	Raw      json.RawMessage // the tool object from the app's tools/list result; without execution.taskSupport if TaskOnly
-	Listed   json.RawMessage // Raw made valid, for clients; Raw itself if it is valid; nil for the server's own tools
+	Listed   json.RawMessage // Raw corrected for clients; Raw itself if it is valid; nil for the server's own tools
 	Schema   json.RawMessage // inputSchema; nil if the app gave none
 	ReadOnly bool            // annotations.readOnlyHint
 	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" if absent
@@ -121,10 +121,10 @@ func (t Tool) FullName() string { return shortened(t.LongName()) }
 // LongName returns the tool's name in its workspace before it is shortened.
 func (t Tool) LongName() string { return t.Server + "__" + t.Name }
 
-// OwnName returns the name that the app gave the tool.
+// OwnName returns the app's own name for the tool.
 func (t Tool) OwnName() string { return t.Name }
 
-// AppSandbox says how the processes of an app are confined.
+// AppSandbox describes how an app's processes are confined.
 type AppSandbox struct {
 	Level   string   `json:"level"`            // none, landlock or namespaces
 	Network []string `json:"network"`          // none, loopback-off or all, or the allowed destinations
@@ -176,11 +176,11 @@ func shortened(name string) string {
 	return name[:end] + hash
 }
 
-// ToolFilter limits the tools of an app, by the app's own names for them, in which * matches any text. A nil filter
+// ToolFilter limits the tools of an app. Its patterns are matched against the app's own tool names; * matches any text. A nil filter
 // shows all.
 type ToolFilter struct {
 	Include []string `json:"include,omitempty"` // nil shows all
-	Exclude []string `json:"exclude,omitempty"` // wins over Include
+	Exclude []string `json:"exclude,omitempty"` // takes precedence over Include
 }
 
 // Apply returns the tools that the filter shows. The others do not exist for anybody.
@@ -195,7 +195,7 @@ func (f *ToolFilter) Apply(tools []Tool) []Tool {
 }
 
 // NamePattern returns an expression for the names of tools that match one of the patterns, in which * matches any text. It
-// returns nil without patterns.
+// returns nil if there are no patterns.
 func NamePattern(patterns []string) *regexp.Regexp {
 	if len(patterns) == 0 {
 		return nil

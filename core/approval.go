@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Approval is a tool call that waits, or waited, for a person's decision.
+// Approval is a tool call that is waiting, or has waited, for a person's decision.
 type Approval struct {
 	ID          string
 	Workspace   string
@@ -13,10 +13,10 @@ type Approval struct {
 	Key         string // the id of the API key that made the call; "" for other callers
 	Tool        string // full name
 	Fingerprint string // hash of the caller, the tool, the tool's definition and the arguments
-	Definition  string // hash of the tool's definition; "" when an older version of the server made the request
+	Definition  string // hash of the tool's definition; "" if an older version of the server made the request
 	Destructive bool   // the tool has the annotation destructiveHint
 	Arguments   json.RawMessage
-	Account     string // the name of the account that the app is called with; "" for none
+	Account     string // the name of the account with which the app is called; "" for none
 	State       ApprovalState
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
@@ -77,7 +77,7 @@ type ApprovalPage struct {
 }
 
 // MayApprove returns nil if c may decide on a waiting call. An admin of the workspace may, but not with an API key of
-// the person who made the call: whoever holds one credential of a person may hold two. Otherwise the error is
+// the person who made the call, because anyone who has one of a person's credentials may have two. Otherwise the error is
 // CodeForbidden.
 func (c Caller) MayApprove(a Approval) error {
 	if !c.Workspace.Role.Admin() {

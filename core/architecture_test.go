@@ -23,7 +23,7 @@ func TestTheArchitectureListsEveryPackageOfCore(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md has no line for core/%s", parent)
 		}
 		if nested && !strings.Contains(rest, "/") && !strings.Contains(indented(section), " "+rest+"/") {
-			t.Errorf("ARCHITECTURE.md does not name core/%s below core/%s", path, parent)
+			t.Errorf("ARCHITECTURE.md does not list core/%s under core/%s", path, parent)
 		}
 	}
 }

@@ -31,19 +31,19 @@ type User struct {
 	DisplayName string `json:"displayName"`
 	OrgRole     Role   `json:"orgRole"`
 
-	// AdminBy is set if the user is an admin of the organization only because auth.admins says so: an issuer, a space
-	// and the entry of auth.admins. It is "" for everybody else, including admins who would also be admins without it.
+	// AdminBy is set only if the user is an admin of the organization solely because of auth.admins. Its form is "<issuer> <entry>", where entry
+	// is the auth.admins entry that matched. It is "" for everybody else, including those who would be admins anyway.
 	AdminBy string `json:"-"`
 
-	// GroupRoles lists the workspaces and roles that the user's groups gave when the identity provider last named them,
+	// GroupRoles contains the workspaces and roles that followed from the groups last reported by the identity provider,
 	// such as "ws_a:admin ws_b:member" (auth.join).
 	GroupRoles string `json:"-"`
 
-	// Groups lists the user's groups, one per line, when the identity provider last named them (GroupList).
+	// Groups contains the user's groups as last reported by the identity provider, one per line (GroupList).
 	Groups string `json:"-"`
 }
 
-// GroupList returns groups in the form of User.Groups, sorted, without names that are not PlainText: nothing can be
+// GroupList returns groups in the format of User.Groups: sorted, and without names that are not PlainText, because nothing can be
 // bound to those.
 func GroupList(groups []string) string {
 	names := slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == "" || name != PlainText(name) })
@@ -59,7 +59,7 @@ type Identity struct {
 	User    User
 	Scope   Scope // the API key's scope; zero for everyone else
 
-	GroupsUnknown bool // for Provision: the provider did not name the user's groups, so those it last named still count
+	GroupsUnknown bool // for Provision: the provider did not report the user's groups, so those that it last reported still apply
 
 	Granted string // the OAuth scopes of a token, separated by spaces; "" if it has none
 
@@ -71,10 +71,10 @@ type Identity struct {
 }
 
 // Principal returns the id of the API key that an identity uses, or else the user's id, whichever identity provider
-// vouches for the user.
+// authenticated the user.
 func (id Identity) Principal() string { return cmp.Or(id.Scope.Key, id.User.ID) }
 
-// Revocation names a subject, a token or a session of an identity provider that must no longer be accepted.
+// Revocation identifies a subject, a token or a session of an identity provider that must no longer be accepted.
 type Revocation struct {
 	Issuer  string
 	Subject string // every token of this subject; with Session, only its tokens from that session or without a session
@@ -85,7 +85,7 @@ type Revocation struct {
 	Expires time.Time // how long Once is remembered
 }
 
-// SessionHash returns the SHA-256 in hex that identifies an identity provider's session here, "" for no session. It
+// SessionHash returns the SHA-256 in hex that identifies an identity provider's session here, or "" for no session. It
 // includes the issuer because session ids are unique only within their issuer.
 func SessionHash(issuer, session string) string {
 	if session == "" {
@@ -95,7 +95,7 @@ func SessionHash(issuer, session string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IssuerLocal is the issuer of callers without an identity provider: the holder of SERVICE_API_KEY, and
+// IssuerLocal is the issuer of callers without an identity provider: anyone with SERVICE_API_KEY, and
 // every caller in dev mode. They act as the owner of the instance.
 const IssuerLocal = "ropewalk:local"
 
@@ -127,15 +127,15 @@ func ValidWorkspaceID(id string) bool {
 type Caller struct {
 	Identity
 	Workspace Workspace
-	View      string // named by the request's address; "" for none. It only narrows what the caller sees
+	View      string // from the request's address; "" for none. It only narrows what the caller sees
 }
 
-// Outranks reports whether c has a role, in the organization or in the workspace, that now lacks.
-func (c Caller) Outranks(now Caller) bool {
-	above := func(before, now Role) bool {
-		return before.Admin() && !now.Admin() || before == RoleOwner && now != RoleOwner
+// Outranks reports whether c has a role, in the organization or in the workspace, that after no longer has.
+func (c Caller) Outranks(after Caller) bool {
+	above := func(before, after Role) bool {
+		return before.Admin() && !after.Admin() || before == RoleOwner && after != RoleOwner
 	}
-	return above(c.User.OrgRole, now.User.OrgRole) || above(c.Workspace.Role, now.Workspace.Role)
+	return above(c.User.OrgRole, after.User.OrgRole) || above(c.Workspace.Role, after.Workspace.Role)
 }
 
 // TokenRequest describes the HTTP request that carried a token, for adapters that check tokens against it. It
@@ -155,12 +155,12 @@ type verdict struct {
 	err      error
 }
 
-// HasProof reports whether the request carries something that can prove that its sender holds the key of a token.
+// HasProof reports whether the request contains something that can prove that its sender has a token's key.
 func (r *TokenRequest) HasProof() bool {
 	return r != nil && (r.DPoP != "" || r.ClientCertificate != "")
 }
 
-// Judge returns the result of judge for a token, and calls judge once per token: a proof can be used only once, but a
+// Judge returns the result of judge for a token, and calls judge once per token, because a proof can be used only once, but a
 // request may be authenticated in several places.
 func (r *TokenRequest) Judge(token string, judge func() (Identity, error)) (Identity, error) {
 	r.mu.Lock()
@@ -176,7 +176,7 @@ func (r *TokenRequest) Judge(token string, judge func() (Identity, error)) (Iden
 	return id, err
 }
 
-// Origin identifies the HTTP request that caused an action, as audit records name it.
+// Origin identifies the HTTP request that caused an action in audit records.
 type Origin struct{ RequestID, Address string }
 
 type originKey struct{}
@@ -211,11 +211,11 @@ func TokenRequestOf(ctx context.Context) *TokenRequest {
 type Cookie struct {
 	Hash      string // hex sha256 of the token
 	Identity  Identity
-	KeyPrint  string // fingerprint of the SERVICE_API_KEY in effect at the login; "" without one
+	KeyPrint  string // fingerprint of the SERVICE_API_KEY in effect at the login; "" if none was
 	ExpiresAt time.Time
 
-	Renewal   string    // encrypted; what is needed to ask the provider again; "" if it cannot be asked
-	CheckedAt time.Time // when the provider was last asked
+	Renewal   string    // encrypted; what is needed to check the login with the provider again; "" if that is impossible
+	CheckedAt time.Time // when the login was last checked with the provider
 }
 
 // Member is a user in a workspace, with their role there.
@@ -233,7 +233,7 @@ type WorkspaceInfo struct {
 	CreatedAt  time.Time `json:"createdAt"`
 }
 
-// SameEmail reports whether two email addresses are equal and not "". It ignores the case of ASCII letters only,
+// SameEmail reports whether two email addresses are equal and not "". It ignores case, but only of ASCII letters,
 // because some other letters fold to ASCII ones.
 func SameEmail(a, b string) bool { return a != "" && lowerASCII(a) == lowerASCII(b) }
 
@@ -246,7 +246,7 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// Subject is a user as an identity provider names them.
+// Subject identifies a user at an identity provider.
 type Subject struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
@@ -257,10 +257,10 @@ type KnownUser struct {
 	User
 	Identities []Subject `json:"identities"` // oldest first
 	APIKeys    int       `json:"apiKeys"`
-	Suspended  bool      `json:"suspended"` // no configured identity provider knows the user, so the user's API keys are refused
+	Suspended  bool      `json:"suspended"` // no configured identity provider recognizes the user, so the user's API keys are refused
 }
 
-// Issuers returns the issuers that know the user.
+// Issuers returns the issuers that recognize the user.
 func (u KnownUser) Issuers() []string {
 	all := make([]string, len(u.Identities))
 	for i, s := range u.Identities {
@@ -269,9 +269,9 @@ func (u KnownUser) Issuers() []string {
 	return all
 }
 
-// Foreseen predicts what a change of identity providers means for the users of a server.
-type Foreseen struct {
-	Known  int         `json:"known"`  // users whom a provider already knows
+// Forecast predicts what a change to the identity providers means for a server's users.
+type Forecast struct {
+	Known  int         `json:"known"`  // users whom a provider already recognizes
 	Linked int         `json:"linked"` // users whom a provider will find by their email (auth.sameAs)
 	New    []KnownUser `json:"new"`    // users whom no provider will find: a login creates a new user for them
 }
@@ -289,7 +289,7 @@ func UsersWithEmail(all []KnownUser, email string, issuers []string) (found []Kn
 	return found
 }
 
-// KnownTo reports whether one of the issuers knows the user.
+// KnownTo reports whether one of the issuers recognizes the user.
 func (u KnownUser) KnownTo(issuers ...string) bool {
 	return slices.ContainsFunc(u.Issuers(), func(issuer string) bool { return slices.Contains(issuers, issuer) })
 }

@@ -12,7 +12,7 @@ func TestAWorkspaceIDIsLettersAndDigitsAfterItsPrefix(t *testing.T) {
 		"ws_" + strings.Repeat("a", 65): false, "ws_٣": false, "ws_a/../b": false,
 	} {
 		if ValidWorkspaceID(id) != want {
-			t.Errorf("%q: valid is not %v", id, want)
+			t.Errorf("ValidWorkspaceID(%q) should be %v", id, want)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Conversation is one user's conversation with a model in one workspace. To everyone but its owner it
+// Conversation is one user's conversation with a model in one workspace. To everyone but its owner, it
 // does not exist.
 type Conversation struct {
 	ID        string // conv_ and 16 hexadecimal digits
@@ -14,7 +14,7 @@ type Conversation struct {
 	Title     string // "" until there is one
 	Metadata  json.RawMessage
 	LastModel string
-	// DisabledApps are the server names of the apps whose tools the model is not offered.
+	// DisabledApps contains the server names of the apps whose tools are not offered to the model.
 	DisabledApps []string
 	CreatedAt    time.Time
 	UpdatedAt    time.Time // when the latest message was added; a new title does not count
@@ -29,15 +29,15 @@ type Conversation struct {
 	Passage string // where the messages contain a search term, in a list; "" if only the title does
 }
 
-// ConversationRef identifies a conversation together with its workspace and owner. With a wrong
-// workspace or owner the conversation is not found.
+// ConversationRef identifies a conversation together with its workspace and owner. If the
+// workspace or owner is wrong, the conversation is not found.
 type ConversationRef struct {
 	Workspace string
 	Owner     string // User.ID
 	ID        string
 }
 
-// Conversation returns a reference to a conversation of the caller.
+// Conversation returns a reference to one of the caller's conversations.
 func (c Caller) Conversation(id string) ConversationRef {
 	return ConversationRef{Workspace: c.Workspace.ID, Owner: c.User.ID, ID: id}
 }
@@ -52,11 +52,11 @@ type ConversationPatch struct {
 	OnlyUntitled bool
 }
 
-// RefusedTool is a tool that a model's provider refuses. Chats with that model leave it out.
+// RefusedTool is a tool that a model's provider rejects. Chats with that model leave it out.
 type RefusedTool struct {
 	Name   string `json:"name"`             // the tool's own name
 	Model  string `json:"model"`            // provider:model
-	Reason string `json:"reason,omitempty"` // the provider's words
+	Reason string `json:"reason,omitempty"` // in the provider's words
 }
 
 // ToolVerdict is a model's verdict on the definitions of a set of tools.
@@ -107,13 +107,13 @@ type Message struct {
 	// Unfinished is set in a message that was read before its turn ended. Claimed reports that a run is in progress in the
 	// conversation, on any server that has a claim in the database.
 	Unfinished, Claimed bool
-	// Queued is used when a message is appended: the id of the QueuedMessage that it replaces.
+	// Queued is the id of the QueuedMessage that the message replaces when it is appended.
 	Queued string
 	// Attachments are stored when a message is appended. Messages that are read have none.
 	Attachments []Attachment
 }
 
-// QueuedMessage is a message that waits until the current run of its conversation ends.
+// QueuedMessage is a message that waits until its conversation's current run ends.
 type QueuedMessage struct {
 	ID      string // que_ and 16 hexadecimal digits
 	Message Message
@@ -133,5 +133,5 @@ type Question struct {
 	Workspace string
 	Owner     string          // User.ID
 	Schema    json.RawMessage // the form's schema; nil in URL mode
-	Until     time.Time       // after that, the question counts as declined
+	Until     time.Time       // when the question is treated as declined
 }

@@ -11,7 +11,7 @@ import (
 // an HTTP status.
 type Code string
 
-// The codes. An error without a code counts as CodeInternal.
+// The codes. An error without a code is treated as CodeInternal.
 const (
 	CodeBadRequest          Code = "bad_request"
 	CodeInvalidInput        Code = "invalid_input"
@@ -91,10 +91,10 @@ func (e *Error) WithRetryAfter(d time.Duration) *Error {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Unwrap returns the cause, nil if there is none.
+// Unwrap returns the cause, or nil if there is none.
 func (e *Error) Unwrap() error { return e.cause }
 
-// CodeOf returns the code of the first Error in err's chain, or CodeInternal when there is none.
+// CodeOf returns the code of the first Error in err's chain, or CodeInternal if there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

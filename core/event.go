@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// Event is one event of a workspace's event stream. Workspace "" means the streams of all workspaces:
-// only the heartbeat has it.
+// Event is one event in a workspace's event stream. Workspace "" means the streams of all workspaces, which
+// is only used for the heartbeat.
 type Event struct {
 	Name      string // the SSE event name
 	Workspace string
@@ -51,7 +51,7 @@ type (
 	BundleCrashed struct {
 		Name           string `json:"name"`
 		RestartAttempt int    `json:"restartAttempt"`
-		Reason         string `json:"reason,omitempty"` // the limit that the app exceeded; "" if it ended for another reason
+		Reason         string `json:"reason,omitempty"` // the limit that the app exceeded; "" if it exited for another reason
 	}
 	// BundleRecovered is sent when a crashed bundle is running again.
 	BundleRecovered struct {
@@ -193,7 +193,7 @@ const (
 )
 
 // Stamp is a time that is encoded in JSON as Timestamp formats it. It is formatted only when an event is encoded,
-// because most events have no reader.
+// because most events are not read by anybody.
 type Stamp time.Time
 
 // MarshalText implements encoding.TextMarshaler.
@@ -209,7 +209,7 @@ func (s *Stamp) UnmarshalText(text []byte) error {
 // Timestamp formats t as all responses and events do: RFC 3339, UTC, milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// Change is a notice that a peer server changed something in the store. It is a hint to read again, not
+// Change is a notice that a peer server has changed something in the store. It is a hint to read again, not
 // the change itself: it may be repeated, or arrive after the change is already known.
 type Change struct {
 	Kind      ChangeKind
@@ -226,13 +226,13 @@ const (
 	ChangeMembers ChangeKind = "members" // users, workspaces or members; Name is the User.ID, "" for everybody
 	ChangeSetting ChangeKind = "setting" // one of the server's own settings; Name is its name
 	ChangePins    ChangeKind = "pins"    // the pinned tools of an app; Name is its server name
-	// ChangeToken is the revocation of a token; Name is its SHA-256 in hex.
+	// ChangeToken means that a token was revoked; Name is its SHA-256 in hex.
 	ChangeToken ChangeKind = "token"
-	// ChangeApproval is a decision on a waiting call, or its end; Name is the id of the approval.
+	// ChangeApproval means that a waiting call was decided on or ended; Name is the id of the approval.
 	ChangeApproval ChangeKind = "approval"
-	// ChangeAccount is an account that was linked, changed or unlinked; Name is its id, "" for several.
+	// ChangeAccount means that an account was linked, changed or unlinked; Name is its id, or "" for several.
 	ChangeAccount ChangeKind = "account"
-	// ChangeViews is a view of the workspace that was set or deleted; Name is the view's name.
+	// ChangeViews means that a view of the workspace was set or deleted; Name is the view's name.
 	ChangeViews ChangeKind = "views"
 	ChangeAll   ChangeKind = "all"
 )

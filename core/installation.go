@@ -19,7 +19,7 @@ type Installation struct {
 	TrustScore  int
 	Manifest    json.RawMessage   // the bundle's manifest.json; nil for remote apps
 	Dir         string            // the directory of the bundle's files; "" for remote apps
-	Files       string            // reference to the files in the store, for peer servers; "" if the store does not keep them
+	Files       string            // reference to the files in the store, for peer servers; "" if the store does not contain them
 	Sum         string            // checksum of the files as installed, checked at each start; "" if they are not checked
 	Signature   *BundleSignature  // the signature of the bundle file; nil if it is not signed
 	Env         map[string]Secret // environment variables given at installation
@@ -27,7 +27,7 @@ type Installation struct {
 	Running     bool              // false after somebody stopped it
 	Patience    time.Duration     // how long it may take to start; 0 for the default
 	Tools       *ToolFilter       // limits the tools that the app has here; nil for all
-	Permissions []Permission      // nil in records of older versions, which did not record them
+	Permissions []Permission      // nil in records from older versions, which did not record them
 	InstalledAt time.Time
 	UndoUntil   time.Time // when an uninstalled app can no longer be restored; zero while it is installed
 }
@@ -75,7 +75,7 @@ type BundleSignature struct {
 	Trusted     bool   `json:"trusted"`     // according to install.trustedSigners
 }
 
-// Source says where an app came from.
+// Source describes where an app came from.
 type Source struct {
 	Kind     SourceKind
 	Ref      string // the path, name, package (PyPI: with extras), URL or command; the SHA-256 of an upload
@@ -88,7 +88,7 @@ type SourceKind string
 
 // AlreadyInstalled returns the error for an app name that is already in use.
 func AlreadyInstalled(name string) *Error {
-	return Errorf(CodeAlreadyInstalled, "an app named %s is already installed: update or uninstall it, or install this one under another serverName (--as)", name)
+	return Errorf(CodeAlreadyInstalled, "an app named %q is already installed; update or uninstall it, or install this one under another serverName (--as)", name)
 }
 
 // The kinds of sources.
@@ -109,12 +109,12 @@ type Remote struct {
 	Auth    RemoteAuth
 	Headers map[string]Secret
 
-	// AllowPrivate permits loopback and private addresses: whoever installed the app may access the
+	// AllowPrivate permits loopback and private addresses, because whoever installed the app may access the
 	// server's own network (Caller.MayReachPrivate).
 	AllowPrivate bool
 }
 
-// RemoteAuth says how the server authenticates to a remote app. Type is "bearer", "header", "none", AuthUser, AuthShared
+// RemoteAuth specifies how the server authenticates to a remote app. Type is "bearer", "header", "none", AuthUser, AuthShared
 // or AuthExchange.
 type RemoteAuth struct {
 	Type  string
@@ -122,14 +122,14 @@ type RemoteAuth struct {
 	Name  string // header
 	Value Secret // header
 
-	// ClientID and ClientSecret are the OAuth client that the authorization server knows this server as, and Scopes are
-	// the scopes to ask for. When they are empty, accounts are linked with what discovery finds.
+	// ClientID and ClientSecret are the OAuth client as which this server is registered with the authorization server, and Scopes are
+	// the scopes to request. If they are empty, accounts are linked with what discovery finds.
 	ClientID     string
 	ClientSecret Secret
 	Issuer       string // the authorization server of ClientID; "" for that of the first login
 	Scopes       string // separated by spaces
 
-	// TokenURL and Audience are for AuthExchange. Only the configuration sets them: the callers' tokens go there.
+	// TokenURL and Audience are for AuthExchange. Only the configuration sets them, because callers' tokens are sent there.
 	TokenURL string
 	Audience string
 }

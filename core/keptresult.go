@@ -15,7 +15,7 @@ type KeptResult struct {
 	Tool      string // full name
 	MediaType string // application/json or text/plain
 	Text      string // the whole text, or the part that was read
-	Length    int    // characters of the whole text
+	Length    int    // length of the whole text in characters
 	ExpiresAt time.Time
 }
 

@@ -1,6 +1,6 @@
 package core
 
-// ModelSettings says which models chats use. Default and Fast have the form provider:model, or "" if none is set.
+// ModelSettings specifies which models chats use. Default and Fast have the form provider:model, or "" if none is set.
 type ModelSettings struct {
 	Default   string
 	Fast      string // for small tasks such as titles; "" means Default

@@ -29,7 +29,7 @@ func (p Prompt) FullName() string { return shortened(p.LongName()) }
 // LongName returns the prompt's name in its workspace before it is shortened.
 func (p Prompt) LongName() string { return p.Server + "__" + p.Name }
 
-// OwnName returns the name that the app gave the prompt.
+// OwnName returns the app's own name for the prompt.
 func (p Prompt) OwnName() string { return p.Name }
 
 // Resource is one resource exactly as its app listed it.
@@ -46,7 +46,7 @@ type ResourceTemplate struct {
 	Raw      json.RawMessage // the object from the app's resources/templates/list result
 }
 
-// Offer holds the lists of all apps of a workspace, sorted by server name and then in the app's own
+// Offer contains the lists of all apps in a workspace, sorted by server name and then in the app's own
 // order. It is immutable and is replaced when something changes. The replacement reuses the slices of
 // unchanged lists.
 type Offer struct {
@@ -57,13 +57,13 @@ type Offer struct {
 	Held      []HeldTool // tools that are missing from Tools because nobody has accepted them
 }
 
-// MissingApp is an app that should run but whose tools are not known.
+// MissingApp is an app that should be running but whose tools are not known.
 type MissingApp struct {
 	Name   string `json:"app"`
 	Status State  `json:"status"`
 }
 
-// Instructions is the text from an app's handshake that says how to use the app.
+// Instructions is the text from an app's handshake that explains how to use the app.
 type Instructions struct {
 	Server string // the app's short name
 	Text   string

@@ -1,13 +1,13 @@
 package core
 
-// PermissionKind says what a permission gives access to.
+// PermissionKind is what a permission gives access to.
 type PermissionKind string
 
 // The kinds of permissions.
 const (
 	PermissionRead    PermissionKind = "read"    // read access to a file or directory
 	PermissionWrite   PermissionKind = "write"   // read and write access to a file or directory
-	PermissionNet     PermissionKind = "net"     // a port of this machine, as host:port
+	PermissionNet     PermissionKind = "net"     // a port on this machine, as host:port
 	PermissionNetOnly PermissionKind = "netOnly" // a destination; if there is one, all destinations that are not named are blocked
 	PermissionEnv     PermissionKind = "env"     // an environment variable of the server
 )
@@ -22,10 +22,10 @@ type Access struct {
 }
 
 // Permission is a person's decision about an Access. It applies to the source that the app had at that time, on the
-// server where it was decided.
+// server on which it was made.
 type Permission struct {
 	Access
-	Denied bool   `json:"denied,omitempty"` // a remembered refusal
+	Denied bool   `json:"denied,omitempty"` // a recorded refusal
 	By     string `json:"by,omitempty"`     // User.ID; "" for grants from before permissions were recorded
 	At     string `json:"at"`               // as Timestamp formats it
 	Server string `json:"server,omitempty"` // identifies the server and its state; "" means every server
@@ -33,22 +33,22 @@ type Permission struct {
 	Legacy bool   `json:"legacy,omitempty"` // given in user_config, which may give access to files that only root can read
 }
 
-// PermissionChange holds a person's decisions about an app.
+// PermissionChange contains a person's decisions about an app.
 type PermissionChange struct {
 	Allow  []Access `json:"allow,omitempty"`
-	Deny   []Access `json:"deny,omitempty"`   // remembered, so that nobody is asked again
+	Deny   []Access `json:"deny,omitempty"`   // recorded, so that nobody is asked again
 	Revoke []Access `json:"revoke,omitempty"` // forgets what was decided
 }
 
 // The states of a permission.
 const (
 	PermissionGranted = "granted" // in effect
-	PermissionDenied  = "denied"  // a remembered refusal
+	PermissionDenied  = "denied"  // a recorded refusal
 	PermissionPending = "pending" // from another server, another source or a restored backup, until somebody confirms it
 	PermissionBlocked = "blocked" // its target may no longer be granted
 )
 
-// PermissionRequest is an Access that the definition of an app suggests.
+// PermissionRequest is an Access that an app's definition appears to need.
 type PermissionRequest struct {
 	Access
 	Reason string   `json:"reason"`           // where the definition names it

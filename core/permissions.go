@@ -14,7 +14,7 @@ const (
 	EitherAdmin       RequiredRole = "workspace admin or organization admin" // in the workspace or in the organization
 )
 
-// Requirement holds the conditions that the caller of an operation must meet, whether it is called as a /v1 route or
+// Requirement contains the conditions that the caller of an operation must meet, whether it is called as a /v1 route or
 // as a tool.
 type Requirement struct {
 	Role  RequiredRole
@@ -26,10 +26,10 @@ type Requirement struct {
 // operation in the message. The feature flag is checked first, then the role (docs/api.md 4.2).
 func (r Requirement) Check(c Caller, enabled func(flag string) bool, what string) error {
 	if !r.Enabled(enabled) {
-		return Errorf(CodeFeatureDisabled, "%s is off: the feature flag %s is false", what, strings.Join(r.Flags, " or "))
+		return Errorf(CodeFeatureDisabled, "%s is off because the feature flag %s is false", what, strings.Join(r.Flags, " or "))
 	}
 	if r.Login && c.Issuer == IssuerKey {
-		return Errorf(CodeForbidden, "%s needs a login: an API key is not enough", what)
+		return Errorf(CodeForbidden, "%s requires a login; an API key is not enough", what)
 	}
 	if r.Permits(c) {
 		return nil
@@ -107,7 +107,7 @@ func (c Caller) MayInstall(kind SourceKind) error {
 	return nil
 }
 
-// MayInstallUnconfined reports whether c may install code on a server that cannot confine it: there, the code runs
+// MayInstallUnconfined reports whether c may install code on a server that cannot confine it, where the code runs
 // with the rights of the server.
 func (c Caller) MayInstallUnconfined() bool { return c.User.OrgRole.Admin() }
 

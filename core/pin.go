@@ -2,23 +2,23 @@ package core
 
 import "time"
 
-// PinKey identifies what the pins of an app belong to: one version of one bundle, installed under one name, and
+// PinKey identifies what an app's pins belong to: one version of one bundle, installed under one name, and
 // possibly one account.
 type PinKey struct {
 	Workspace string
 	App       string // the app's short name
 	Bundle    string // the bundle's name; a remote app's URL
 	Version   string // the bundle's version; a remote app's serverInfo.version
-	Account   string // Account.ID, for the definitions that only this account sees; "" for those that all see
+	Account   string // Account.ID, for definitions that only this account sees; "" for those that all accounts see
 }
 
-// Pin is the accepted definition of a tool, and the change to it that waits for a decision. The
+// Pin is the accepted definition of a tool, and the change to it that is waiting for a decision. The
 // definitions are canonical JSON, as package trust writes it.
 type Pin struct {
 	Tool        string
-	Definition  string    // the accepted definition; "" if no tool of this name was ever accepted
+	Definition  string    // the accepted definition; "" if no tool with this name was ever accepted
 	Offered     string    // the definition that the app offers instead; "" if there is no change
-	RenamedFrom string    // the accepted tool that Offered seems to be under a new name; "" for none
+	RenamedFrom string    // the accepted tool that Offered appears to be under a new name; "" for none
 	Refused     bool      // Offered was refused
 	ChangedAt   time.Time // when Offered was first seen
 }

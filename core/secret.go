@@ -34,8 +34,8 @@ func RevealAll(secrets map[string]Secret) map[string]string {
 	return all
 }
 
-// Format covers every verb, including %#v and %x.
+// Format implements fmt.Formatter for every verb, including %#v and %x.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
-// MarshalText covers JSON, YAML and map keys.
+// MarshalText implements encoding.TextMarshaler, which JSON, YAML and map keys use.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }

@@ -33,10 +33,10 @@ const (
 
 var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// CheckSkillFrontmatter returns the name of the skill with this front matter, a JSON object. The error says why the
-// front matter does not conform to the Agent Skills specification. Some hosts refuse a whole list with such a skill.
+// CheckSkillFrontmatter returns the name of the skill with this front matter, a JSON object. The error describes why the
+// front matter does not conform to the Agent Skills specification. Some hosts reject a whole list that contains such a skill.
 func CheckSkillFrontmatter(front json.RawMessage) (name string, err error) {
-	var all map[string]json.RawMessage // names of members in another case are other members
+	var all map[string]json.RawMessage // member names are case-sensitive
 	if err := json.Unmarshal(front, &all); err != nil || all == nil {
 		return "", errors.New("must be an object")
 	}
@@ -73,7 +73,7 @@ func checkSkillMetadata(metadata json.RawMessage) error {
 	return nil
 }
 
-// textOf returns the text that a JSON value is. ok is false for other values, and for none.
+// textOf returns the text of a JSON string. ok is false for other values, and for none.
 func textOf(value json.RawMessage) (text string, ok bool) {
 	var parsed *string
 	if json.Unmarshal(value, &parsed) != nil || parsed == nil {

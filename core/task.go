@@ -30,8 +30,8 @@ type Task struct {
 	User      string
 	Key       string // the API key's ID; "" for none
 	Tool      string // full name
-	Account   string // name of the account that the app is called with; "" for none
-	AppTask   string // the app's own id of the task; "" if the call runs on the server that holds the task
+	Account   string // name of the account with which the app is called; "" for none
+	AppTask   string // the app's own id for the task; "" if the call runs on the server that holds the task
 
 	Status  TaskStatus
 	Message string          // human-readable; may be ""

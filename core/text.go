@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText returns CodeBadRequest if text, which people read, could be mistaken for another text: if it is not valid
+// CheckText returns CodeBadRequest if text, which people read, could be mistaken for other text, because it is not valid
 // UTF-8, or contains control characters, line breaks or characters that change the direction of text. The message
-// names the field.
+// includes the field.
 func CheckText(field, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, deceives) {
 		return Errorf(CodeBadRequest, "%s must not contain control characters", field)
@@ -20,7 +20,7 @@ func deceives(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// PlainText returns text without the characters that CheckText refuses.
+// PlainText returns text without the characters that CheckText rejects.
 func PlainText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if deceives(r) {

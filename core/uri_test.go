@@ -31,7 +31,7 @@ func TestURIsAreNormalizedForComparison(t *testing.T) {
 	}
 }
 
-func TestABrowserMayOnlyBeSentToAPathOfThisServer(t *testing.T) {
+func TestABrowserMayOnlyBeSentToAPathOnThisServer(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/": true, "/apps?x=1#y": true, "": false, "apps": false, "//evil.example": false, `/\evil.example`: false,
 		"https://evil.example": false, "/\t/evil.example": false, "/a\r\nSet-Cookie: x": false, "javascript:alert(1)": false,

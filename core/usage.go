@@ -15,7 +15,7 @@ type Usage struct {
 	CacheWriteTokens int64
 	CostUSD          *float64 // nil if no price is known
 	LLM              time.Duration
-	ToolCalls        int // tool calls that the model's answer asked for
+	ToolCalls        int // tool calls that the model's answer requested
 }
 
 // UsageGroup is the dimension by which a usage report is broken down.
@@ -38,7 +38,7 @@ type UsageQuery struct {
 	GroupBy   UsageGroup
 }
 
-// UsageTotals sums up model calls.
+// UsageTotals is the total of several model calls.
 type UsageTotals struct {
 	InputTokens      int64    `json:"inputTokens"`
 	OutputTokens     int64    `json:"outputTokens"`
@@ -46,7 +46,7 @@ type UsageTotals struct {
 	CacheWriteTokens int64    `json:"cacheWriteTokens"`
 	CostUSD          *float64 `json:"costUsd"` // the cost of the calls with a known price; nil if no price is known
 	LLMCalls         int64    `json:"llmCalls"`
-	UnpricedCalls    int64    `json:"unpricedCalls"` // the part of LLMCalls that CostUSD leaves out
+	UnpricedCalls    int64    `json:"unpricedCalls"` // those of LLMCalls that are not included in CostUSD
 	LLMMs            int64    `json:"llmMs"`
 	Conversations    int64    `json:"conversations"` // number of distinct conversations
 	ToolCalls        int64    `json:"toolCalls"`

@@ -1,11 +1,11 @@
 package core
 
-// View is a named subset of a workspace's tools: it says which tools are shown, and under which names.
+// View is a named subset of a workspace's tools. It specifies which tools are shown, and under which names.
 type View struct {
 	Name    string             `json:"name"`
 	Default ViewDefault        `json:"default"` // what happens to a tool that no rule matches
 	Include []ToolRule         `json:"include"`
-	Exclude []ToolRule         `json:"exclude"` // wins over Include
+	Exclude []ToolRule         `json:"exclude"` // takes precedence over Include
 	Tools   map[string]Relabel `json:"tools"`   // how individual tools are presented, by full name
 
 	// Surface is how tools are listed to clients of the view that do not choose: full or search; "" leaves it open.
@@ -17,7 +17,7 @@ type View struct {
 	Groups []string `json:"groups"`
 }
 
-// ViewDefault says what a view does with a tool that no rule matches.
+// ViewDefault is what a view does with a tool that no rule matches.
 type ViewDefault string
 
 // The defaults.
@@ -37,7 +37,7 @@ type ToolRule struct {
 	OpenWorld   *bool  `json:"openWorld,omitempty"`
 }
 
-// Relabel says how a view presents a tool.
+// Relabel specifies how a view presents a tool.
 type Relabel struct {
 	Name        string `json:"name,omitempty"` // replaces the tool's own name, after the app's prefix; "" keeps it
 	Description string `json:"description,omitempty"`

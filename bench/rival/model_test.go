@@ -30,7 +30,7 @@ func TestTheModelReportsWhenItSentEachChunk(t *testing.T) {
 	p := anthropic.New(model.Settings{BaseURL: base, APIKey: "k"})
 	for name, want := range map[string]int{"any": 20, "once": 1} {
 		var output []string
-		response, err := p.Call(ctx, name, model.Request{MaxTokens: 9, Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{Text: func(text string) { output = append(output, text) }})
+		response, err := p.Call(ctx, name, model.Request{MaxTokens: 9, Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{Text: func(text string) { output = append(output, text) }})
 		if err != nil || len(output) != want || response.Text() != strings.Join(output, "") || response.Usage.Output != int64(want) {
 			t.Errorf("%s: %d pieces, want %d; %+v, %v", name, len(output), want, response, err)
 		}

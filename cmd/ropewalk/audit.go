@@ -23,7 +23,7 @@ func auditVerifyCommand() *cobra.Command {
 		Long: "Check the chain of an audit file, by default the configured audit.file, and of the closed files next to " +
 			"it (FILE.000001 and so on), the oldest first. The command prints the number of records and the hash of " +
 			"the last one. To make sure that the end was not cut off, compare that hash with an earlier copy. If a " +
-			"file is missing or a line is wrong, the command names it and the exit status is 1.",
+			"file is missing or a line is invalid, the command reports it and the exit status is 1.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := auditFile(cmd, &s, args)
 			if err != nil {
@@ -45,7 +45,7 @@ func auditVerifyCommand() *cobra.Command {
 	return cmd
 }
 
-// auditFile returns the given file, or else the configured one.
+// auditFile returns the file that was given, or else the configured one.
 func auditFile(cmd *cobra.Command, s *settings, args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
@@ -55,7 +55,7 @@ func auditFile(cmd *cobra.Command, s *settings, args []string) (string, error) {
 		return "", err
 	}
 	if c.Audit.File == "" {
-		return "", cli.Usage(errors.New("the configuration has no audit.file: give the FILE to check, or set audit.file to have one"))
+		return "", cli.Usage(errors.New("the configuration has no audit.file; specify the FILE to check, or set audit.file"))
 	}
 	return c.Audit.File, nil
 }

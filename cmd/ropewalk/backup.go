@@ -15,7 +15,7 @@ import (
 func backupCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write the state to a file (the server may be running)", Args: cobra.ExactArgs(1),
+		Use: "backup FILE", Short: "Write the server's state to a file (the server may be running)", Args: cobra.ExactArgs(1),
 		Long: "Write users, installed apps, conversations, usage and settings to a new file, as of a single point in " +
 			"time. The file contains the secrets of apps, which are encrypted if the state is (ropewalk encryption). " +
 			"Protect it as carefully as the home. It does not contain the apps' own data, the configuration or plugins. It " +
@@ -40,9 +40,9 @@ func restoreCommand() *cobra.Command {
 	var s settings
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Restore the state from a backup (the server must be stopped)", Args: cobra.ExactArgs(1),
-		Long: "Restore the state from a backup. The file is the same for SQLite and PostgreSQL, so you can also use it " +
-			"to move from one to the other: change storage.url and restore. An existing state is replaced only with " +
+		Use: "restore FILE", Short: "Restore the server's state from a backup (the server must be stopped)", Args: cobra.ExactArgs(1),
+		Long: "Restore the server's state from a backup. The file is the same for SQLite and PostgreSQL, so you can also use it " +
+			"to move from one to the other: change storage.url and restore. Existing state is replaced only with " +
 			"--replace.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
@@ -67,7 +67,7 @@ func restoreCommand() *cobra.Command {
 		},
 	}
 	s.bind(cmd)
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace an existing state")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace existing state")
 	return cmd
 }
 

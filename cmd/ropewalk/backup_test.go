@@ -7,12 +7,12 @@ import (
 )
 
 // This test runs the commands from docs/replicas.md (migrating from a single server) and docs/operations.md.
-func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
+func TestStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
-	s.run("ropewalk", "backup", "one.db").exits(1, "there is nothing to back up", "name the server's home with --home")
-	s.run("ropewalk", "backup", "nowhere/one.db").exits(1, "the directory nowhere does not exist: create it")
+	s.run("ropewalk", "backup", "one.db").exits(1, "there is nothing to back up", "specify the server's home with --home")
+	s.run("ropewalk", "backup", "nowhere/one.db").exits(1, "the directory nowhere does not exist; create it")
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\nmodels: {providers: {m: {type: openai, apiKey: \"${env:ONLY_THE_SERVER_HAS_IT}\"}}}\n")
 	s.run("ropewalk", "backup", "one.db").exits(1, "there is nothing to back up")
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
@@ -23,14 +23,14 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 		running.t = t
 		running.serve()
 		running.run("ropewalk", "backup", "one.db").exits(0, "Written to one.db and verified")
-		running.run("ropewalk", "backup", "one.db").exits(1, "the file exists")
+		running.run("ropewalk", "backup", "one.db").exits(1, "the file already exists")
 		running.run("ropewalk", "restore", "one.db").exits(1, "another server (process ")
 		running.run("ropewalk", "restore", "--replace", "one.db").exits(1, "another server (process ")
 	})
-	s.run("ropewalk", "restore", "one.db").exits(1, "already contains data: ", "--replace")
+	s.run("ropewalk", "restore", "one.db").exits(1, "already contains data; ", "--replace")
 	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "Restored from one.db.", "The previous state is in "+s.home)
 	s.write("garbage", "this is not a state")
-	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "restore from garbage: the file is damaged or is not a backup: choose another one")
+	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "restore from garbage: the file is damaged or is not a backup; choose another one")
 	s.home = filepath.Join(t.TempDir(), "new")
 	s.run("ropewalk", "restore", s.dir+"/one.db").exits(0, "Restored from ")
 	if _, err := os.Stat(filepath.Join(s.home, "ropewalk.db")); err != nil {
@@ -40,7 +40,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	s.serve()
 }
 
-// Otherwise the command could back up a state that the server no longer uses, such as the file from before a move to
+// Otherwise the command could back up a database that the server no longer uses, such as the file from before a move to
 // PostgreSQL.
 func TestABackupContainsTheRunningServersState(t *testing.T) {
 	t.Parallel()

@@ -103,9 +103,9 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"app stop sampel", "", 1, "", "; did you mean sample?"},
 		{"app update sampel", "", 1, "", "; did you mean sample?"},
 		{"app uninstall sampel", "", 1, "", "; did you mean sample?"},
-		{"app logs sample", "", 0, nothing, "sample has written nothing to its standard error"},
+		{"app logs sample", "", 0, nothing, "sample has written nothing to standard error"},
 		{"app show sample", "", 0, "\nsource        the path ", ""},
-		{"app update sample", "", 0, " was installed again, in the same version; it is running", ""},
+		{"app update sample", "", 0, " was reinstalled, in the same version; it is running", ""},
 		{"app remove nothing", "", 1, "", "nothing"},
 		{"app uninstall --help", "", 0, "uninstall, remove", ""},
 		{"app install ./missing.mcpb", "", 1, "", "./missing.mcpb does not exist: give the path of"},
@@ -117,7 +117,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"tool call sample__echo --text hello", "", 0, "hello", ""},
 		{"tool call echo --text=hello", "", 0, "hello", ""},
 		{"tool call sample__echo -", `{"text":"from stdin"}`, 0, "from stdin", ""},
-		{"tool call sample__echo", `{"text":"from stdin"}`, 2, "", "`ropewalk tool call sample__echo -` takes the arguments from there"},
+		{"tool call sample__echo", `{"text":"from stdin"}`, 2, "", "`ropewalk tool call sample__echo -` takes the arguments from it"},
 		{"tool call sample__echo --text hello --json", "", 0, `"content"`, ""},
 		{"tool call sample__echo --colour red", "", 2, "", `no parameter "colour"`},
 		{"tool call nothing", "", 1, "", "ropewalk tool list"},
@@ -131,7 +131,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"app search files", "", 0, nothing, "No registry is configured: add one to `registries`"},
 		{"app search --help", "", 0, "TRUST is the score, 0 to 100", ""},
 		{"events --help", "", 0, "bundle.install_failed  an app could not be installed", ""},
-		{"events --only [", "", 2, "", "--only [: not a pattern"},
+		{"events --only [", "", 2, "", "--only [ is not a pattern"},
 		{"events --only bundle.ded --server http://127.0.0.1:1", "", 1, "", "--only bundle.ded matches no known event"},
 		{"plugin list", "", 0, "memory   -     dev      in-process", ""},
 		{"plugin info directory", "", 0, "path         built in", ""},
@@ -142,7 +142,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"plugin info auth oidc", "", 2, "", "unexpected argument \"oidc\""},
 		{"plugin info " + t.TempDir(), "", 1, "", "is a directory; specify the executable in it"},
 		{"plugin verify", "", 0, nothing, "There are no plugins in "},
-		{"audit verify", "", 2, "", "the configuration has no audit.file: give the FILE"},
+		{"audit verify", "", 2, "", "the configuration has no audit.file; specify the FILE"},
 		{"app import", "", 2, "", "the input is empty; provide a client's configuration file"},
 		{"app install ./missing --set token=x", "", 1, "", "./missing does not exist"},
 		{"plugin info direktory", "", 1, "", "did you mean directory?"},
@@ -158,9 +158,9 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"chat --conversation conv_0123456789abcdef hello", "", 1, "", `you have no conversation "conv_0123456789abcdef" in this workspace`},
 		{"chat --conversation conv_0123456789abcdef --workspace nonsense hello", "", 1, "", `there is no workspace "nonsense"`},
 		{"app list --workspace ws_-", "", 1, "", "must have the form ws_<alphanumeric>"},
-		{"key revoke laptop", "", 2, "", `"laptop" is the name of 2 keys; give the id of one: key_`},
+		{"key revoke laptop", "", 2, "", `"laptop" is the name of 2 keys; specify one by its id: key_`},
 		{"key create once", "", 0, "rwk_", ""},
-		{"key revoke once", "", 0, nothing, "Key once is revoked."},
+		{"key revoke once", "", 0, nothing, "Key once has been revoked."},
 		{"conversation list --search x", "", 0, nothing, "None of your conversations contains these words."},
 		{"conversation show nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"key revoke nonsense", "", 1, "", `there is no key "nonsense"; ` + "`ropewalk key list` shows them"},
@@ -171,14 +171,14 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"workspace create research", "", 0, "ws_", "Workspace research was created"},
 		{"workspace create more --json", "", 0, `"id": "ws_`, ""},
 		{"workspace instructions", "", 0, nothing, ""},
-		{"workspace instructions -", "Answer in French.\n", 0, nothing, "The instructions are set."},
+		{"workspace instructions -", "Answer in French.\n", 0, nothing, "The instructions have been set."},
 		{"workspace instructions", "", 0, "Answer in French.\n", ""},
-		{"workspace rename ws_default Main", "", 0, nothing, "Workspace ws_default is named Main."},
+		{"workspace rename ws_default Main", "", 0, nothing, "Workspace ws_default is now named Main."},
 		{"workspace members main", "", 0, "Owner", ""},
 		{"app list --workspace Main", "", 0, "sample", ""},
 		{"app list --workspace research", "", 0, nothing, "No app is installed"},
 		{"workspace members none", "", 1, "", "there is no workspace \"none\"; `ropewalk workspace list` shows them"},
-		{"workspace delete More", "", 0, nothing, "Workspace More is deleted."},
+		{"workspace delete More", "", 0, nothing, "Workspace More has been deleted."},
 		{"user list", "", 0, "EMAIL", ""},
 		{"user role nobody admin", "", 1, "", "there is no user \"nobody\"; `ropewalk user list` shows them; people are added when they first log in"},
 		{"client-config claude-code", "", 0, "claude mcp add --transport http ropewalk " + url, ""},
@@ -303,7 +303,7 @@ func TestClientConfigSaysHowAClientGetsAKeyThatTheEndpointAccepts(t *testing.T) 
 	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=" + key}
 	url := s.up()
 	for client, goes := range map[string]string{
-		"claude-code": "Set ROPEWALK_API_KEY to the key", "claude-desktop": "in place of YOUR_API_KEY", "cursor": "Set ROPEWALK_API_KEY to the key",
+		"claude-code": "Set ROPEWALK_API_KEY to the key", "claude-desktop": "Replace YOUR_API_KEY", "cursor": "Set ROPEWALK_API_KEY to the key",
 		"vscode": "Set ROPEWALK_API_KEY to the key", "inspector": "Set ROPEWALK_API_KEY to the key", "chatgpt": "configure an identity provider",
 	} {
 		for _, environ := range []string{"SERVICE_API_KEY=" + key, "ROPEWALK_API_KEY=" + key, "NO_COLOR=1"} {
@@ -335,7 +335,7 @@ func TestClientConfigSaysHowAClientGetsAKeyThatTheEndpointAccepts(t *testing.T) 
 func TestStopShutsTheServerDownAndWaitsForIt(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	if _, errs, status := s.split("", "ropewalk", "stop"); status != 1 || !strings.Contains(errs, "no server is using home "+s.home) {
+	if _, errs, status := s.split("", "ropewalk", "stop"); status != 1 || !strings.Contains(errs, "no server is using the home "+s.home) {
 		t.Errorf("without a server: status %d, %s", status, errs)
 	}
 	server := s.command("ropewalk", "serve", "--port", "0")
@@ -375,7 +375,7 @@ func TestServeSaysWhyItCannotListen(t *testing.T) {
 		t.Error(used.text)
 	}
 	s.environ = []string{"SERVICE_API_KEY=0123456789abcdef"}
-	s.run("ropewalk", "serve", "--host", "nothing.invalid").exits(1, "listen on an address of this machine with --host or http.host")
+	s.run("ropewalk", "serve", "--host", "nothing.invalid").exits(1, "set --host or http.host to one of this machine's addresses")
 }
 
 func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
@@ -389,7 +389,7 @@ func TestStatusSaysWhichKeyTheModelLacks(t *testing.T) {
 	s.run("ropewalk", "status").exits(0, "the model provider anthropic has no key", "ANTHROPIC_API_KEY")
 }
 
-func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
+func TestCommandsUseTheAddressInTheHomesConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "status").exits(1, "no server is using the home "+s.home) // the default address may belong to another server

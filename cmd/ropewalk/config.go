@@ -33,7 +33,7 @@ var template []byte
 func configInitCommand() *cobra.Command {
 	var home string
 	cmd := &cobra.Command{
-		Use: "init", Short: "Write a commented configuration file into the home, unless there is one", Args: cobra.NoArgs,
+		Use: "init", Short: "Write a commented configuration file to the home, unless there is one", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
@@ -45,7 +45,7 @@ func configInitCommand() *cobra.Command {
 			path := filepath.Join(dir, "ropewalk.yaml")
 			file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%s exists; edit it, or remove it first", path)
+				return fmt.Errorf("%s already exists; edit it, or remove it first", path)
 			}
 			if err != nil {
 				return config.ExplainHome(dir, err)
@@ -81,7 +81,7 @@ func configCheckCommand() *cobra.Command {
 				return err
 			}
 			for _, section := range found.Unchecked {
-				cmd.PrintErrf("%s: settings not checked: the adapter can check them only when it starts\n", section)
+				cmd.PrintErrf("%s: settings not checked, because the adapter can check them only when it starts\n", section)
 			}
 			file := c.File
 			if file == "" {
@@ -112,7 +112,7 @@ func withAdapters(problems config.Problems, err error) error {
 	return all.Sorted()
 }
 
-// within reports whether one path is equal to another or below it.
+// within reports whether one path is equal to another or inside it.
 func within(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -122,7 +122,7 @@ func configShowCommand() *cobra.Command {
 	var s settings
 	var asJSON, all bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show the settings in force and where each comes from; secrets are redacted", Args: cobra.NoArgs,
+		Use: "show", Short: "Show the effective settings and where each comes from; secrets are redacted", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, unset, err := s.inspect(cmd)
 			if err != nil {
@@ -141,7 +141,7 @@ func configShowCommand() *cobra.Command {
 				return cli.PrintJSON(cmd.OutOrStdout(), map[string]any{"home": c.Home, "file": c.File, "settings": shown})
 			}
 			if len(shown) == 0 {
-				cmd.PrintErrln("Every setting has its default; --all lists them.")
+				cmd.PrintErrln("Every setting has its default value; --all lists them.")
 				return nil
 			}
 			rows := make([][]string, len(shown))

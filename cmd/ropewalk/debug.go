@@ -24,7 +24,7 @@ func debugCommand() *cobra.Command {
 
 func debugProfileCommand() *cobra.Command {
 	var home, out string
-	var during time.Duration
+	var duration time.Duration
 	cmd := &cobra.Command{
 		Use: "profile NAME", Short: "Write a profile of the running server to a file", Args: cobra.ExactArgs(1), ValidArgs: control.Profiles(),
 		Long: "Write a profile of the running server to a file, for `go tool pprof` (`go tool trace` for the trace profile). " +
@@ -43,12 +43,12 @@ func debugProfileCommand() *cobra.Command {
 			}
 			file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 			if errors.Is(err, fs.ErrExist) {
-				return cli.Usage(fmt.Errorf("%s exists; choose another name with --out, or remove it", out))
+				return cli.Usage(fmt.Errorf("%s already exists; choose another name with --out, or remove it", out))
 			}
 			if err != nil {
 				return err
 			}
-			err = control.Dial(dir).Profile(cmd.Context(), args[0], during, file)
+			err = control.Dial(dir).Profile(cmd.Context(), args[0], duration, file)
 			if err = errors.Join(err, file.Close()); err != nil {
 				return errors.Join(notRunning(err, dir), os.Remove(out))
 			}
@@ -58,6 +58,6 @@ func debugProfileCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
 	cmd.Flags().StringVar(&out, "out", "", "file to write, which must not exist (default NAME.pprof)")
-	cmd.Flags().DurationVar(&during, "for", 10*time.Second, "how long cpu and trace are recorded")
+	cmd.Flags().DurationVar(&duration, "for", 10*time.Second, "how long cpu and trace are recorded")
 	return cmd
 }

@@ -12,7 +12,7 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 	s := newScript(t)
 	nowhere := t.TempDir()
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\", apiKey: \"${env:OF_THE_SERVER}\"}}}\n")
-	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER where the server is started", "home            "+s.home)
+	s.run("ropewalk", "doctor").exits(1, "error    configuration", "set OF_THE_SERVER for the server", "home            "+s.home)
 	path := os.Getenv("PATH")
 	s.environ = []string{"OF_THE_SERVER=secret", "PATH=" + nowhere}
 	s.up()
@@ -38,7 +38,7 @@ func TestDoctorTrustsARunningServerThatHasAKeyInItsEnvironment(t *testing.T) {
 	s.environ = []string{path, "ROPEWALK_STORAGE_KEY=" + strings.TrimSpace(key)}
 	s.up()
 	s.environ = []string{path}
-	s.run("ropewalk", "doctor").exits(0, "ok       encryption", "the running server encrypts the secrets of apps")
+	s.run("ropewalk", "doctor").exits(0, "ok       encryption", "the running server encrypts apps' secrets")
 }
 
 func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T) {
@@ -53,7 +53,7 @@ func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T
 	s.run("ropewalk", "doctor").exits(0, "warning  baseUrl", "http.baseUrl: http://127.0.0.1:1: ", "set http.baseUrl to the address")
 }
 
-func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
+func TestAKeyThatTheServerDoesNotAcceptIsReported(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir, "SERVICE_API_KEY=0123456789abcdef"}
@@ -62,7 +62,7 @@ func TestAKeyThatTheServerDoesNotAcceptIsNamed(t *testing.T) {
 	refused := s.run("ropewalk", "status").exits(1, "the server does not accept the key from ROPEWALK_API_KEY: ", "`ropewalk key create` creates one")
 	examined := s.run("ropewalk", "doctor").exits(1, "error    API key", "the server does not accept the key from ROPEWALK_API_KEY", "or unset it")
 	if strings.Contains(refused.text+examined.text, "canary") {
-		t.Error("the key is shown")
+		t.Error("the output contains the key")
 	}
 	s.environ = []string{"PATH=" + s.dir}
 	s.run("ropewalk", "status").exits(0, "Owner (owner)") // no key is needed on the server's machine

@@ -74,7 +74,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		"an issuer without its slash": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/slash\", clientId: x}\n", []string{`calls itself "` + provider.URL + `/slash/"`, "including a slash at the end"},
 		},
-		"the issuer of all tenants": {
+		"the issuer for all tenants": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/all\", clientId: x}\n", []string{"auth.issuer to the issuer of one tenant"},
 		},
 		"a provider that redirects to another host": {
@@ -93,21 +93,21 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		},
 		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
 		"a plugin whose file changed": {
-			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "put the original back"},
+			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "restore the original"},
 		},
 		"a registry that is down": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official", "connection refused", "DNS"},
 		},
-		"a registry whose answer is not JSON": {
+		"a registry whose response is not JSON": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"" + broken.URL + "\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official: " + broken.URL + " responds, but cannot be searched", "adapter mcp-registry understands"},
 		},
-		"a port that another program has": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program listens there", "http.port"}},
-		"a port of another server":        {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
-		"a model that cannot be reached":  {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
-		"a model without a key":           {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
-		"tabs in the file":                {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
+		"a port used by another program": {"http: {port: " + port(t, other.URL) + "}\n", []string{"port", "another program is using it", "http.port"}},
+		"a port used by another server":  {"http: {port: " + port(t, server.URL) + "}\n", []string{"port", "a Ropewalk server with another home"}},
+		"a model that cannot be reached": {"models: {default: \"m:x\", providers: {m: {type: openai, baseUrl: \"http://127.0.0.1:1\"}}}\n", []string{"model", "connection refused", "baseUrl"}},
+		"a model without a key":          {"models: {default: \"anthropic:x\"}\n", []string{"model", "has no key", "ANTHROPIC_API_KEY", "docs/models.md"}},
+		"tabs in the file":               {"http:\n\tport: 1\n", []string{"not YAML", "with spaces"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := s.write("doctor.yaml", c.config)
@@ -121,13 +121,13 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 				}
 			}
 			if strings.Contains(out+errs, "canary") {
-				t.Error("a secret is shown")
+				t.Error("the output contains a secret")
 			}
 		})
 	}
 }
 
-func TestAModelWhoseKeyIsRefusedIsNamedWithTheSetting(t *testing.T) {
+func TestAModelWhoseKeyIsRejectedIsReportedWithTheSetting(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -149,13 +149,13 @@ func TestDoctorSaysWhatToDoAboutAnotherMachinesAddress(t *testing.T) {
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
 	out, _, _ := s.split("", "ropewalk", "doctor", "--host", "nothing.invalid", "--config", s.write("keyed.yaml", "apiKey: 0123456789abcdef\n"))
-	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to an address of this machine") ||
-		strings.Contains(out, "end the program") {
+	if !strings.Contains(out, "error    port            nothing.invalid:27247: ") || !strings.Contains(out, "set http.host or --host to one of this machine's addresses") ||
+		strings.Contains(out, "stop the program") {
 		t.Error(out)
 	}
 }
 
-func TestDoctorNamesAHomeThatIsAFile(t *testing.T) {
+func TestDoctorReportsAHomeThatIsAFile(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -175,7 +175,7 @@ func TestDoctorPrintsASharedRemedyOnce(t *testing.T) {
 	}
 }
 
-func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T) {
+func TestAnAppWhoseFilesWereChangedIsReportedByDoctorAndAppList(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.up()
@@ -196,7 +196,7 @@ func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T)
 	s.run("ropewalk", "doctor").exits(1, "notes of ws_default is stopped: the files of the app were changed", "`ropewalk app uninstall notes` and install it again")
 	s.run("ropewalk", "app", "remove", "notes").exits(0)
 	if out, _, _ := s.split("", "ropewalk", "doctor"); !strings.Contains(out, "1 running, 0 stopped") || strings.Contains(out, "error ") {
-		t.Errorf("without the app doctor says\n%s", out)
+		t.Errorf("without the app, doctor prints\n%s", out)
 	}
 }
 
@@ -252,12 +252,12 @@ func TestDoctorExaminesThePortOfTheFlag(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
 	out, _, status := s.split("", "ropewalk", "doctor", "--port", port(t, other.URL))
-	if status != 1 || !strings.Contains(out, "127.0.0.1:"+port(t, other.URL)+": another program listens there") {
+	if status != 1 || !strings.Contains(out, "127.0.0.1:"+port(t, other.URL)+": another program is using it") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }
 
-func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
+func TestAHomeThatCannotBeCreatedIsReportedWithARemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -272,7 +272,7 @@ func TestAHomeThatCannotBeCreatedIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
+func TestAnUnwritableHomeIsReportedWithARemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -306,7 +306,7 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 	doctor := s.command(program, "doctor")
 	doctor.SysProcAttr = ordinary
 	out, err := doctor.CombinedOutput()
-	if err == nil || strings.Count(string(out), "error  ") != 1 || !strings.Contains(string(out), "home            "+s.home+" cannot be entered: permission denied") {
+	if err == nil || strings.Count(string(out), "error  ") != 1 || !strings.Contains(string(out), "home            cannot access "+s.home+": permission denied") {
 		t.Errorf("doctor, with a home that cannot be entered: %v\n%s", err, out)
 	}
 	if err := os.Chmod(s.home, 0o700); err != nil {
@@ -378,8 +378,8 @@ func TestDoctorReportsAMissingProgramAndFolder(t *testing.T) {
 	s.run("ropewalk", "app", "start", "gone").exits(1, "program not found: "+program)
 	out, _, status := s.split("", "ropewalk", "doctor")
 	for _, text := range []string{
-		"program not found: " + program, "install the program, or put it back", "PATH of the server, " + os.Getenv("PATH"),
-		"registries[0].dir: cannot be read: stat " + folder, "create it, mount it or put it back, or correct the setting",
+		"program not found: " + program, "install or restore the program", "the server's PATH, " + os.Getenv("PATH"),
+		"registries[0].dir: cannot be read: stat " + folder, "create, mount or restore it, or correct the setting",
 	} {
 		if status != 1 || !strings.Contains(out, text) {
 			t.Errorf("status %d, %q is missing in\n%s", status, text, out)
@@ -413,7 +413,7 @@ func TestDoctorReportsAFileThatARegistrySkips(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesADamagedDatabase(t *testing.T) {
+func TestDoctorReportsADamagedDatabase(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -426,7 +426,7 @@ func TestDoctorNamesADamagedDatabase(t *testing.T) {
 	}
 }
 
-func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
+func TestDoctorReportsAnUnwritableHome(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	out, _, status := s.split("", "ropewalk", "doctor", "--home", "/proc/self")
@@ -454,7 +454,7 @@ func TestDoctorStartsALoginAtTheIdentityProvider(t *testing.T) {
 	}
 }
 
-func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
+func TestTheSupportBundleContainsNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"SERVICE_API_KEY=canary-canary-canary"}
@@ -484,7 +484,7 @@ func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestConfigCheckJudgesAdaptersDespiteOtherProblems(t *testing.T) {
+func TestConfigCheckChecksAdaptersDespiteOtherProblems(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	missing := filepath.Join(s.dir, "missing")

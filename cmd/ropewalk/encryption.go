@@ -17,7 +17,7 @@ import (
 )
 
 func encryptionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "encryption", Short: "Create and rotate the keys that encrypt the secrets of apps in the state"}
+	cmd := &cobra.Command{Use: "encryption", Short: "Create and rotate the keys that encrypt apps' secrets in the server's state"}
 	cmd.AddCommand(&cobra.Command{
 		Use: "new-key", Short: "Print a new key for storage.keyFile, storage.keyCommand or ROPEWALK_STORAGE_KEY", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,7 +32,7 @@ func rotateCommand() *cobra.Command {
 	var s settings
 	var drop bool
 	cmd := &cobra.Command{
-		Use: "rotate", Short: "Encrypt the state with a new key in storage.keyFile (the server must be stopped)", Args: cobra.NoArgs,
+		Use: "rotate", Short: "Encrypt the server's state with a new key in storage.keyFile (the server must be stopped)", Args: cobra.NoArgs,
 		Long: "Put a new key before the others in storage.keyFile, and encrypt the state with it. The file is created " +
 			"if it does not exist. The older keys stay in it, because older backups need them; --drop removes " +
 			"them.\n\nIf the keys come from a command or the environment, put the new key before the current ones " +
@@ -55,7 +55,7 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	}
 	file := statekey.SourceOf(c).File
 	if file == "" {
-		return errors.New("storage.keyFile is not set: set it to a file outside of the home; to rotate keys that come from a command or the environment, change them there")
+		return errors.New("storage.keyFile is not set; set it to a file outside the home, or, if the keys come from a command or the environment, change them there")
 	}
 	o := store.Options{Path: filepath.Join(c.Home, "ropewalk.db"), URL: c.Storage.URL, Logger: hclog.NewNullLogger()}
 	o.Keys, err = statekey.ReadFile(file)
@@ -83,18 +83,18 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	}
 	o.Keys = next
 	if err := reopen(cmd, o); err != nil {
-		return fmt.Errorf("%s has the new key %s before the others, and the next start of the server encrypts with it: %w", file, next.ID(), err)
+		return fmt.Errorf("the new key %[2]s comes first in %[1]s, and the server encrypts with it when it next starts: %[3]w", file, next.ID(), err)
 	}
 	if drop {
 		if err := statekey.WriteFile(file, next.First()); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Encrypted with the key %s, the first one in %s. Keep a copy of this file: without it the apps cannot be read.\n", next.ID(), file)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Encrypted with the key %s, the first one in %s. Keep a copy of this file, because the apps cannot be read without it.\n", next.ID(), file)
 	return err
 }
 
-// reopen opens the state, which encrypts it with the first key, and closes it.
+// reopen opens and closes the state, which encrypts it with the first key.
 func reopen(cmd *cobra.Command, o store.Options) error {
 	st, err := store.Open(cmd.Context(), o)
 	if err != nil {

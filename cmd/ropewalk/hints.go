@@ -47,7 +47,7 @@ Connect an MCP client%[4]s; `+"`%[5]s client-config CLIENT%[6]s`"+` prints what 
     }
   }
 
-`+"`%[5]s doctor%[6]s`"+` reports what is missing, such as a model for `+"`%[5]s chat`"+`. Ctrl-C ends the server.
+`+"`%[5]s doctor%[6]s`"+` reports what is missing, such as a model for `+"`%[5]s chat`"+`. Ctrl-C stops the server.
 
 `, url, workspace, header, client, program, home)
 	return err
@@ -60,8 +60,8 @@ func invocation(c *config.Config) (program, home string) {
 	if found, err := exec.LookPath("ropewalk"); err == nil && sameFile(found) {
 		program = "ropewalk"
 	}
-	usual := config.Environment{"HOME": c.Environment["HOME"]}
-	if dir, err := config.FindHome("", usual); err != nil || dir != c.Home {
+	defaults := config.Environment{"HOME": c.Environment["HOME"]}
+	if dir, err := config.FindHome("", defaults); err != nil || dir != c.Home {
 		home = " --home " + quoted(c.Home)
 	}
 	return program, home

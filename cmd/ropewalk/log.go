@@ -26,7 +26,7 @@ func logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "level [COMPONENT=LEVEL]...", Short: "Show or change the levels of the running server's log",
 		Long: "Show the levels of the running server's log, or change them until its next start. A component is the " +
-			"name that log lines show after \"ropewalk.\", such as apps, chat or plugin; \"default\" is every other " +
+			"name that log lines show after \"ropewalk.\", such as apps, chat or plugin; \"default\" stands for every other " +
 			"one. A level is trace, debug, info, warn, error or off. COMPONENT= without a level removes the " +
 			"component's own level.",
 		Example: "  ropewalk log level apps=debug chat=warn\n  ropewalk log level apps=",
@@ -35,7 +35,7 @@ func logLevelCommand() *cobra.Command {
 			for _, arg := range args {
 				component, level, found := strings.Cut(arg, "=")
 				if !found || component == "" {
-					return cli.Usage(fmt.Errorf("%q must be COMPONENT=LEVEL, such as apps=debug, or default=debug for all components without a level of their own", arg))
+					return cli.Usage(fmt.Errorf("%q must be COMPONENT=LEVEL, such as apps=debug, or default=debug for all components that have no level of their own", arg))
 				}
 				change[component] = level
 			}
@@ -62,10 +62,10 @@ func logLevelCommand() *cobra.Command {
 	return cmd
 }
 
-// notRunning adds the home to the error if no server runs on it.
+// notRunning adds the home to the error if no server is using it.
 func notRunning(err error, home string) error {
 	if errors.Is(err, control.ErrNotRunning) {
-		return fmt.Errorf("no server is using home %s; name another one with --home or ROPEWALK_HOME", home)
+		return fmt.Errorf("no server is using the home %s; choose another one with --home or ROPEWALK_HOME", home)
 	}
 	return err
 }

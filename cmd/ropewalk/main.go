@@ -52,7 +52,7 @@ func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ropewalk", Short: "Run MCP apps, and serve their tools over an HTTP API and one MCP endpoint",
 		Long: "Run MCP apps, and serve their tools over an HTTP API and one MCP endpoint.\n\n`ropewalk up` starts a server with a sample app and " +
-			"prints what to do next; `ropewalk doctor` says what is wrong, and what to do about it.",
+			"prints what to do next; `ropewalk doctor` reports what is wrong, and what to do about it.",
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.SetOut(os.Stdout)

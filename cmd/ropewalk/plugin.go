@@ -23,7 +23,7 @@ func pluginCommand() *cobra.Command {
 // same contract as any other plugin.
 func pluginServeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "serve KIND NAME", Short: "Run a built-in adapter; the server starts this", Hidden: true, Args: cobra.ExactArgs(2),
+		Use: "serve KIND NAME", Short: "Run a built-in adapter (used by the server)", Hidden: true, Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			builtin, ok := builtins()[plugins.Kind(args[0])][args[1]]
 			if !ok {

@@ -19,12 +19,12 @@ import (
 func pluginAttachCommand() *cobra.Command {
 	var home, name string
 	cmd := &cobra.Command{
-		Use: "attach KIND LINE", Short: "Let a plugin under a debugger serve the running server", Args: cobra.ExactArgs(2),
-		Long: "Let a plugin under a debugger serve the running server, without time limits, until this command is " +
+		Use: "attach KIND LINE", Short: "Let a plugin in a debugger serve the running server", Args: cobra.ExactArgs(2),
+		Long: "Let a plugin in a debugger serve the running server, without time limits, until this command is " +
 			"interrupted. Start the plugin with ROPEWALK_PLUGIN=KIND in its environment; LINE is the handshake line " +
 			"that it prints, or the path of the unix socket in that line. The attached plugin gets the settings of the " +
-			"configured plugin that it stands in for. The configured plugin's own process keeps running. It takes over " +
-			"again when the attached plugin or this command ends.",
+			"configured plugin that it replaces. The configured plugin's own process keeps running, and takes over " +
+			"again when the attached plugin or this command exits.",
 		Example: "  ROPEWALK_PLUGIN=sessionstore dlv debug .   # in another terminal\n" +
 			"  ropewalk plugin attach sessionstore '1|1|unix|/tmp/plugin123|grpc|'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func pluginAttachCommand() *cobra.Command {
 			return notRunning(err, dir)
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "plugin to stand in for, where several of the kind are configured")
+	cmd.Flags().StringVar(&name, "name", "", "plugin to replace, if several of its kind are configured")
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
 	return cmd
 }
@@ -68,7 +68,7 @@ func socketOf(line string) (string, error) {
 	case len(fields) < 5 || fields[0] != "1" || fields[4] != "grpc":
 		return "", fmt.Errorf("%q is neither a handshake line nor an absolute path; the plugin prints a line such as 1|1|unix|/tmp/plugin123|grpc|", line)
 	case fields[1] != "1":
-		return "", fmt.Errorf("the plugin speaks protocol version %s, this server speaks 1", fields[1])
+		return "", fmt.Errorf("the plugin uses protocol version %s, but this server uses version 1", fields[1])
 	case fields[2] != "unix" || !filepath.IsAbs(fields[3]):
 		return "", fmt.Errorf("the plugin listens on %s %s; it must listen on a unix socket with an absolute path", fields[2], fields[3])
 	case len(fields) > 5 && fields[5] != "":

@@ -23,14 +23,35 @@ func (p proxied) Close() {
 	}
 }
 
+// hasBackend reports whether the kit was given the address of the plugin's backend.
+func (t *trial) hasBackend() bool { return t.backend != "" && t.backend != noBackend }
+
+// checkBackend returns an error if only one of the settings and --backend is about a backend.
+func (t *trial) checkBackend() error {
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(t.settings.JSON(), &settings); err != nil {
+		return err
+	}
+	named := ""
+	for name, value := range settings {
+		if bytes.Contains(value, []byte(backendPlaceholder)) {
+			named = name
+		}
+	}
+	switch {
+	case named != "" && !t.hasBackend():
+		return fmt.Errorf("%s: %q contains %s; pass the backend's address as --backend HOST:PORT", t.settingsFile, named, backendPlaceholder)
+	case named == "" && t.hasBackend():
+		return fmt.Errorf("--backend %s: put %s in the settings in place of that address", t.backend, backendPlaceholder)
+	}
+	return nil
+}
+
 // withBackend starts a proxy in front of --backend and puts its address in the settings.
 func (t *trial) withBackend() (json.RawMessage, proxied, error) {
 	settings := t.settings.JSON()
-	if t.backend == "" || t.backend == noBackend {
+	if !t.hasBackend() {
 		return settings, proxied{}, nil
-	}
-	if !bytes.Contains(settings, []byte(backendPlaceholder)) {
-		return nil, proxied{}, fmt.Errorf("--backend %s: write %s in the settings where that address belongs", t.backend, backendPlaceholder)
 	}
 	proxy, err := kit.NewProxy(t.backend)
 	if err != nil {

@@ -182,7 +182,7 @@ func wantLastLine(t *testing.T, s said, says []string) {
 	last := lines[len(lines)-1]
 	for _, want := range says {
 		if !strings.Contains(last, want) {
-			t.Errorf("the last line does not say %q:\n%s", want, last)
+			t.Errorf("the last line should contain %q:\n%s", want, last)
 		}
 	}
 	t.Log(last)

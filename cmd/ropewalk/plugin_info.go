@@ -91,9 +91,9 @@ func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, [
 	case len(found) == 0:
 		return config.Plugin{}, nil, fmt.Errorf("no plugin is named %q, and there is no such file%s", arg, schema.Nearest(arg, names))
 	case len(kinds) > 1:
-		return config.Plugin{}, nil, cli.Usage(fmt.Errorf("plugins of several kinds are named %q: give --kind %s", arg, strings.Join(kinds, " or --kind ")))
+		return config.Plugin{}, nil, cli.Usage(fmt.Errorf("plugins of several kinds are named %q; specify --kind %s", arg, strings.Join(kinds, " or --kind ")))
 	case len(found) > 1: // available lists the built-in adapters first
-		cmd.PrintErrf("%q is the built-in adapter; for the installed plugin of the same name give its path, %s.\n", arg, found[1].Path)
+		cmd.PrintErrf("%q refers to the built-in adapter; for the installed plugin of the same name, specify its path, %s.\n", arg, found[1].Path)
 	}
 	kind := []plugins.Kind{found[0].Kind}
 	if found[0].Path == "" {
@@ -120,21 +120,21 @@ func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
 	}
 }
 
-// starting starts a plugin that no configuration names. It has the flags of the commands that do so, and the same
+// starting starts a plugin that is not configured. It has the flags of the commands that do so, and the same
 // plugin host as the server.
 type starting struct {
 	kind    string
 	timeout time.Duration
 	passEnv []string
 	verbose bool
-	heard   io.Writer // receives the plugin's output; may be nil
+	output  io.Writer // receives the plugin's output; may be nil
 	home    string    // of the host
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.kind, "kind", "", kindNames()+" (default: what the file's name starts with, else the one it serves)")
 	cmd.Flags().DurationVar(&s.timeout, "start-timeout", kit.StartTimeout, "how long the plugin may take to start")
-	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets in addition to the usual ones, like plugins.passEnv")
+	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets in addition to the default ones, like plugins.passEnv")
 	cmd.Flags().BoolVarP(&s.verbose, "verbose", "v", false, "print what the plugin logs")
 }
 
@@ -159,7 +159,7 @@ func (s *starting) kinds() []plugins.Kind {
 // host returns a plugin host with its own empty home, which end removes.
 func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), err error) {
 	if _, known := pluginhost.KindOf(s.kind + "-"); s.kind != "" && !known {
-		return nil, nil, fmt.Errorf("--kind is %q; it must be %s", s.kind, kindNames())
+		return nil, nil, fmt.Errorf("--kind must be %[2]s, not %[1]q", s.kind, kindNames())
 	}
 	home, err := os.MkdirTemp("", "ropewalk-plugin-")
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), 
 		log = hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: cmd.ErrOrStderr()})
 	}
 	host = pluginhost.New(pluginhost.Options{
-		Home: home, Logger: log, Builtins: builtins(), Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Output: s.heard,
+		Home: home, Logger: log, Builtins: builtins(), Env: config.HostEnvironment(), PassEnv: s.passEnv, StartTimeout: s.timeout, Output: s.output,
 	})
 	return host, func() { _ = os.RemoveAll(home) }, nil
 }

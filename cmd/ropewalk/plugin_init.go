@@ -27,10 +27,10 @@ func pluginInitCommand() *cobra.Command {
 	o := skeleton.Options{}
 	cmd := &cobra.Command{
 		Use: "init KIND NAME", Short: "Write a starter plugin in Go, Python or Java into ./NAME", Args: cobra.ExactArgs(2),
-		Long: "Write a starter plugin into ./NAME: a complete project for you to change. It builds, passes the conformance kit of its kind " +
+		Long: "Write a starter plugin into ./NAME: a complete project for you to change. It builds, passes the conformance kit for its kind " +
 			"and has a workflow for CI. KIND is " + kindNames() + ".\n\n" +
-			"A Go plugin needs Go, and the module proxy to download the SDK in the release of this ropewalk. A development build takes " +
-			"the SDK from the checkout it was built in. A Python plugin needs Python 3.10 with venv. A Java plugin needs JDK 17 and Maven 3.8.",
+			"A Go plugin needs Go, and the module proxy to download the SDK from the same release as this ropewalk. A development build takes " +
+			"the SDK from the checkout in which it was built. A Python plugin needs Python 3.10 with venv. A Java plugin needs JDK 17 and Maven 3.8.",
 		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo\n" +
 			"  ropewalk plugin init sessionstore demo --lang python && cd demo && ./build && ropewalk plugin test ./demo\n" +
 			"  ropewalk plugin init sessionstore demo --lang java && cd demo && mvn -q package && ropewalk plugin test ./demo",
@@ -58,19 +58,19 @@ func pluginInitCommand() *cobra.Command {
 			if o.Language == "go" {
 				next = finishModule(cmd, dir, o.SDK)
 			}
-			cmd.Printf("A plugin of the kind %s is in %s. Next:\n\n  cd %s && %s && ropewalk plugin test ./%s\n", o.Kind, dir, o.Name, next, o.Name)
+			cmd.Printf("The new %s plugin is in %s. Next:\n\n  cd %s && %s && ropewalk plugin test ./%s\n", o.Kind, dir, o.Name, next, o.Name)
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&o.Language, "lang", "go", "language of the plugin: go, java or python")
 	cmd.Flags().StringVar(&o.Module, "module", "", "in Go: path of the plugin's module (default example.com/NAME)")
-	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "in Go: checkout of Ropewalk to take the SDK from (default for a development build the one it was built in)")
-	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "in Go: release of Ropewalk to take the SDK from, such as v1.2.3 (default the release of this ropewalk)")
+	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "in Go: Ropewalk checkout to take the SDK from (default for a development build: the one in which it was built)")
+	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "in Go: Ropewalk release to take the SDK from, such as v1.2.3 (default this ropewalk's release)")
 	cmd.MarkFlagsMutuallyExclusive("sdk", "sdk-version")
 	return cmd
 }
 
-// onlyInGo returns an error for flags that have no meaning in other languages.
+// onlyInGo returns an error for flags that have no effect with other languages.
 func onlyInGo(cmd *cobra.Command, flags ...string) error {
 	for _, flag := range flags {
 		if cmd.Flags().Changed(flag) {
@@ -88,7 +88,7 @@ func finishModule(cmd *cobra.Command, dir string, sdk skeleton.SDK) string {
 	case err == nil:
 		return "go build"
 	case errors.Is(err, fs.ErrNotExist):
-		cmd.PrintErrln("Go is needed to build it, and there is none on your PATH: install it from https://go.dev/dl first.")
+		cmd.PrintErrln("Go is needed to build it, but is not on your PATH. Install it from https://go.dev/dl first.")
 	default:
 		cmd.PrintErrf("go mod tidy failed in %s:\n%v\n", dir, err)
 	}
@@ -125,7 +125,7 @@ func moduleRelease() string {
 // fromWhere describes where a plugin's module gets the SDK from.
 func fromWhere(sdk skeleton.SDK) string {
 	if sdk.Dir != "" {
-		return "It takes the SDK from the checkout " + sdk.Dir + ", with a replace line in go.mod. Require a release before you share it; its README.md says how."
+		return "It takes the SDK from the checkout " + sdk.Dir + ", with a replace line in go.mod. Require a release before you share it; its README.md explains how."
 	}
 	return "It takes the SDK from the release " + skeleton.Release(sdk.Version) + "."
 }
@@ -137,8 +137,8 @@ func tidy(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	var said bytes.Buffer
-	c := process.Command{Path: tool, Args: []string{"mod", "tidy"}, Dir: dir, Stderr: &said}
+	var stderr bytes.Buffer
+	c := process.Command{Path: tool, Args: []string{"mod", "tidy"}, Dir: dir, Stderr: &stderr}
 	for name, value := range env {
 		c.Env = append(c.Env, name+"="+value)
 	}
@@ -156,7 +156,7 @@ func tidy(ctx context.Context, dir string) error {
 		return errors.Join(ctx.Err(), p.Stop(context.WithoutCancel(ctx), 0))
 	}
 	if err := p.Err(); err != nil {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }

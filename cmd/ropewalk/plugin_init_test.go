@@ -111,7 +111,7 @@ func TestPluginInitWithoutTheGoToolWritesAPluginThatBuilds(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH="}
-	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0, "there is none on your PATH", "go mod tidy && go build")
+	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0, "is not on your PATH", "go mod tidy && go build")
 	s.environ, s.dir = []string{"GOPROXY=off"}, filepath.Join(s.dir, "demo")
 	s.run("go", "build").exits(0)
 }
@@ -120,17 +120,17 @@ func TestPluginInitDoesNotOverwriteAndSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `"hat" is not a kind of plugin`)
-	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a plugin's name")
+	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a valid plugin name")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "cobol").exits(1, `"cobol" is not a language`, "[go java python]")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "java", "--module", "example.org/demo").exits(1, "--module works only with --lang go")
 	s.run("ropewalk", "plugin", "init", "auth", "proto", "--lang", "python").exits(1, "a plugin cannot be called proto")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is not a checkout")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")
 	if _, err := os.Stat(filepath.Join(s.dir, "demo")); err == nil {
-		t.Error("a plugin that cannot be built was written")
+		t.Error("a plugin that cannot be built should not be written")
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "demo", "go.mod")); err == nil {
-		t.Error("a refused init left a module")
+		t.Error("a rejected init left a module behind")
 	}
 	s = newScript(t)
 	s.run("ropewalk", "plugin", "init", "auth", "demo").exits(0)

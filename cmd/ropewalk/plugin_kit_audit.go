@@ -24,7 +24,7 @@ const (
 	receiverPlaceholder = "${receiver}" // host and port of a receiver of records
 )
 
-// prepareAudit creates what the settings ask for.
+// prepareAudit creates what the settings refer to.
 func (t *trial) prepareAudit() error {
 	settings := t.settings.JSON()
 	t.data = filepath.Join(t.home, "plugins", "data", "audit-"+t.plugin.Adapter) // the plugin's own directory
@@ -37,7 +37,7 @@ func (t *trial) prepareAudit() error {
 		settings = bytes.ReplaceAll(settings, []byte(dataPlaceholder), []byte(dir))
 	}
 	if bytes.Contains(settings, []byte(receiverPlaceholder)) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
+		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (t *trial) runAudit(ctx context.Context, r *report) error {
 	return nil
 }
 
-// auditProcess starts the plugin like a server.
+// auditProcess starts the plugin as a server would.
 func (t *trial) auditProcess(ctx context.Context, p config.Plugin) (*audittest.Process, error) {
 	handle, err := t.host.Audit(ctx, p)
 	if err != nil {

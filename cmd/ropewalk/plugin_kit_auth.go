@@ -55,8 +55,8 @@ func (t *trial) settingsFor(p *authtest.Provider) json.RawMessage {
 	return json.RawMessage(settings)
 }
 
-// goodSettings returns settings that the plugin must accept, valid until end.
-func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error) {
+// validSettings returns settings that the plugin must accept. They are valid until end is called.
+func (t *trial) validSettings() (settings json.RawMessage, end func(), err error) {
 	if t.keys == nil {
 		return bytes.ReplaceAll(t.settings.JSON(), []byte(backendPlaceholder), []byte(t.backend)), func() {}, nil
 	}
@@ -70,7 +70,7 @@ func (t *trial) goodSettings() (settings json.RawMessage, end func(), err error)
 func (t *trial) runAuth(ctx context.Context, r *report) error {
 	has := func(capability string) bool { return slices.Contains(t.who.Capabilities, capability) }
 	judge(ctx, r, authtest.Properties(), t.kit, authtest.Subject{
-		Keys: t.keys, Samples: t.samples, Limits: authtest.LimitsOf(t.authSettings()), Heard: t.heard.String,
+		Keys: t.keys, Samples: t.samples, Limits: authtest.LimitsOf(t.authSettings()), Heard: t.output.String,
 		Logins: has(plugins.CapabilityLogin), Revokes: has(plugins.CapabilityRevocations), Rechecks: has(plugins.CapabilitySessions), Binds: has(plugins.CapabilityVerifyRequest),
 		Open: func(ctx context.Context, p *authtest.Provider) (auth.Adapter, func(), error) {
 			adapter, err := t.host.Auth(ctx, t.with(t.settingsFor(p)))

@@ -42,15 +42,12 @@ func (t *trial) prepareRegistry() (err error) {
 func (t *trial) runRegistry(ctx context.Context, r *report) error {
 	settings := t.settings.JSON()
 	subject := registrytest.Subject{Fixed: t.backend == noBackend || !t.takesSettings(), Platforms: registrytest.Platforms(t.platforms), Restart: t.restart}
-	if t.backend != "" && t.backend != noBackend {
+	if t.hasBackend() {
 		front, err := registrytest.NewFront(t.backend)
 		if err != nil {
 			return err
 		}
 		defer front.Close()
-		if !bytes.Contains(settings, []byte(backendPlaceholder)) {
-			return fmt.Errorf("--backend %s: write %s in the settings where that address belongs", t.backend, backendPlaceholder)
-		}
 		settings = bytes.ReplaceAll(settings, []byte(backendPlaceholder), []byte(front.Address()))
 		subject.Backend = front
 	}
@@ -92,8 +89,8 @@ func (t *trial) publishCatalogue(ctx context.Context, c registrytest.Catalogue) 
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", t.publish)
 	cmd.Env = append(os.Environ(), "CATALOGUE="+t.catalogue)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("--publish: %w: %s", err, bytes.TrimSpace(said))
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("--publish: %w: %s", err, bytes.TrimSpace(output))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 	case backend.Proxy != nil:
 		subject.Backend = backend.Proxy
 	case t.backend == noBackend:
-		subject.NoBackend = "the author states that there is none (--backend none)"
+		subject.NoBackend = "--backend none states that there is none"
 	}
 	if subject.Durable && !subject.Exclusive {
 		second, err := t.host.SessionStore(ctx, t.with(settings))
@@ -54,7 +54,7 @@ func (t *trial) restart(ctx context.Context) error {
 	before, limit := t.host.Status()[0], 2*t.kit.Start
 	t.restarts += before.Restarts
 	t.note(before)
-	t.restarts -= before.Restarts + 1 // this restart does not count against the plugin
+	t.restarts -= before.Restarts + 1 // the plugin is not blamed for this restart
 	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -74,5 +74,5 @@ func (t *trial) restart(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("the next process does not serve within %v after kill -9; raise --start-timeout if the machine is busy; the reason the last process ended is: %s", limit, before.LastErr)
+	return fmt.Errorf("the next process did not serve within %v after kill -9; raise --start-timeout if the machine is busy; the last process exited because: %s", limit, before.LastErr)
 }

@@ -4,13 +4,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
+func TestPluginTestPassesPluginsThatHonorTheirContract(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.write("static.json", `{"good": "good-token-0123456789", "issuer": "ropewalk:static", "subject": "alice",
@@ -28,12 +29,12 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 		says []string
 	}{
 		"a session store": {
-			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the one that the model expects, call after call", "effort quick, seed "},
+			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the one that the model expects, call after call", "effort quick, seed ", ": 3 properties\n"},
 		},
-		"an adapter of OpenID providers without settings": {
+		"an adapter for OpenID providers, without settings": {
 			some, []string{"auth-oidc"}, []string{"0 failed", "undeclared capabilities are not served"},
 		},
-		"an adapter of OpenID providers with its own settings": {
+		"an adapter for OpenID providers, with its own settings": {
 			some, []string{"auth-oidc", "--config", "oidc.yaml"}, []string{"0 failed", "settings: oidc.yaml"},
 		},
 		"an adapter of another kind, with samples": {
@@ -81,13 +82,13 @@ func bundle(t *testing.T) string {
 	return file.String()
 }
 
-func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
+func TestPluginTestReportsWhatAPluginViolates(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
-		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
+		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin violates its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
-		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "the first time because its process exited", "2 failed", "2 properties failed", "--run does not match"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
 		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
 		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
@@ -107,6 +108,12 @@ func TestPluginTestDoesNotPassWhatItCannotJudge(t *testing.T) {
 	durable := liar(t, s.dir, "sessionstore-durable")
 	s.run("ropewalk", "plugin", "test", "--run", faults, durable).exits(4, "not judged", "give its address with --backend", "1 not judged")
 	s.run("ropewalk", "plugin", "test", "--run", faults, "--backend", "none", durable).exits(0, "not applicable")
+	s.write("backend.json", `{"table": "sessions", "url": "postgres://${backend}/db"}`)
+	for _, backend := range [][]string{nil, {"--backend", "none"}} {
+		line := append([]string{"ropewalk", "plugin", "test", durable, "--config", "backend.json"}, backend...)
+		s.run(line...).exits(1, `backend.json: "url" contains ${backend}; pass the backend's address as --backend HOST:PORT`)
+	}
+	s.run("ropewalk", "plugin", "test", durable, "--backend", "127.0.0.1:1").exits(1, "put ${backend} in the settings")
 	s.run("ropewalk", "plugin", "test", "--effort", "endless", durable).exits(2, "quick, normal or deep")
 }
 
@@ -122,12 +129,12 @@ func TestCommandsGivePluginsAsLongToStartAsTheServerDoes(t *testing.T) {
 	}
 }
 
-func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
+func TestARecordedHistoryIsRechecked(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	kept := filepath.Join(s.dir, "history.json")
 	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every answer is", "--record", kept, liar(t, s.dir, "sessionstore-forgetful")).exits(1, "recorded in:  "+kept)
-	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "does not keep its contract")
+	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "violates its contract")
 	s.write("history.json", "{}")
 	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "A correct session store could have given")
 }
@@ -146,11 +153,17 @@ func TestPluginTestSaysOnceWhyAPluginCannotBeTested(t *testing.T) {
 	s.write("wrong.yaml", "dri: /tmp\n")
 	s.write("torn.yaml", "dir: [\n")
 	directory := filepath.Join(built, "registry-directory")
-	s.run("ropewalk", "plugin", "test", directory).exits(1, "dir: must be the absolute path", "give it others with --config")
+	s.run("ropewalk", "plugin", "test", directory).exits(1, "dir: must be the absolute path", "specify other settings with --config")
 	s.run("ropewalk", "plugin", "test", directory, "--config", "wrong.yaml").exits(1, `dri: is not a setting (did you mean "dir"?)`)
 	s.run("ropewalk", "plugin", "test", directory, "--config", "torn.yaml").exits(1, "torn.yaml", "not YAML")
 	s.run("ropewalk", "plugin", "test", directory, "--config", "none.yaml").exits(1, "none.yaml")
 	s.run("ropewalk", "plugin", "test", directory, "--kind", "auth").exits(1, "of the kind registry")
 	s.run("ropewalk", "plugin", "test", filepath.Join(built, "auth-static")).exits(1, "settings are not valid", "file: must be")
 	s.run("ropewalk", "plugin", "test", "/bin/echo").exits(1, "handshake line")
+	temporary := t.TempDir()
+	s.environ = []string{"TMPDIR=" + temporary}
+	s.run("ropewalk", "plugin", "test", s.write("demo.jar", "not executable")).exits(1, "demo.jar", "may not be executed")
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitFiles prevents a process's files from growing beyond length, as if the disk were full; negative for no
+// limitFiles prevents a process's files from growing beyond length, as if the disk were full. A negative length removes the
 // limit.
 func limitFiles(pid int, length int64) error {
 	limit := unix.Rlimit{Cur: math.MaxUint64, Max: math.MaxUint64}

@@ -4,5 +4,5 @@ package main
 
 import "errors"
 
-// limitFiles exists only on Linux: on other systems a process cannot limit another one.
+// limitFiles works only on Linux: on other systems, a process cannot limit another one.
 func limitFiles(int, int64) error { return errors.ErrUnsupported }

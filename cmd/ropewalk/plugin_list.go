@@ -26,7 +26,7 @@ func pluginListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the running server's plugins, or the available ones", Args: cobra.NoArgs,
-		Long: "Ask the running server which plugins it has and what state they are in. Without a server, list what can be " +
+		Long: "Ask the running server which plugins it has and what state they are in. If no server is running, list what can be " +
 			"configured: the built-in adapters and the plugins in <home>/plugins.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())

@@ -15,7 +15,7 @@ func pluginProtoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "proto [DIR]", Short: "Write the .proto files of the plugin contracts into DIR (default ./proto)", Args: cobra.MaximumNArgs(1),
 		Long: "Write the .proto files of the contracts that this ropewalk supports, for a plugin in a language other than Go. DIR is " +
-			"what protoc takes with -I. Files of an earlier version are replaced; others in DIR stay as they are.",
+			"what protoc takes with -I. Files from an earlier version are replaced; others in DIR stay as they are.",
 		Example: "  ropewalk plugin proto proto && protoc -I proto --python_out=gen ropewalk/plugin/v1/plugin.proto",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "proto"

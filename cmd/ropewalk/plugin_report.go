@@ -12,17 +12,18 @@ import (
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/plugins/kit"
+	"github.com/ropewalk/ropewalk/plugins/protocoltest"
 )
 
-// report prints the results of a kit's checks as each one ends.
+// report prints the result of each of a kit's checks as soon as it is known.
 type report struct {
 	w                      io.Writer
 	passed, failed         int
 	unjudged, inapplicable int
 	only                   *regexp.Regexp // names of the checks to run; nil for all
 	command                string         // repeats the run, without --run
-	left                   int            // checks that do not match only
-	heard                  *kit.Output    // what the plugin wrote
+	skipped                int            // number of checks that do not match only
+	output                 *kit.Output    // what the plugin wrote
 }
 
 func (r *report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.w, format, args...) }
@@ -34,7 +35,9 @@ func (r *report) title(t *trial) {
 			r.print("%s: %s\n", file.what, file.path)
 		}
 	}
-	r.print("effort %s, seed %d\n\n", t.kit.Effort, t.kit.Seed)
+	all := slices.Concat(names(protocoltest.Properties()), t.kits()[t.who.Kind].names, []string{survived().Name})
+	all = slices.DeleteFunc(all, func(name string) bool { return r.only != nil && !r.only.MatchString(name) })
+	r.print("effort %s, seed %d: %s\n\n", t.kit.Effort, t.kit.Seed, number(len(all)))
 }
 
 // judge checks properties one at a time, so that the report shows each result as soon as it is known.
@@ -44,16 +47,17 @@ func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], 
 			return
 		}
 		if r.only != nil && !r.only.MatchString(property.Name) {
-			r.left++
+			r.skipped++
 			continue
 		}
-		before := len(r.heard.String())
+		before := len(r.output.String())
 		outcome := property.Judge(ctx, trial, subject)
-		r.outcome(outcome, lastError(r.heard.String()[before:]))
+		r.outcome(outcome, lastError(r.output.String()[before:]))
 	}
 }
 
-// lastError returns the last error that a plugin logged, or "". Long texts, such as stacks, are shortened to their ends.
+// lastError returns the last error that a plugin logged, or "". Of long texts, such as stacks, it keeps the start and the
+// end: the cause is at the start in some languages, and at the end in others.
 func lastError(written string) string {
 	lines := strings.Split(written, "\n")
 	slices.Reverse(lines)
@@ -66,8 +70,8 @@ func lastError(written string) string {
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			if !strings.HasPrefix(name, "@") {
 				value := strings.TrimSpace(fmt.Sprint(fields[name]))
-				if runes := []rune(value); len(runes) > 300 {
-					value = "…" + string(runes[len(runes)-300:])
+				if runes := []rune(value); len(runes) > 400 {
+					value = string(runes[:200]) + "…" + string(runes[len(runes)-200:])
 				}
 				text += fmt.Sprintf(" %s=%q", name, value)
 			}
@@ -88,7 +92,7 @@ func (r *report) outcome(o kit.Outcome, logged string) {
 		r.failed++
 		details = strings.Split(strings.TrimRight(o.Err.Error(), "\n"), "\n")
 		if logged != "" {
-			details = append(details, "it logged:    "+logged)
+			details = append(details, "last logged:  "+logged)
 		}
 		details = append(details, fmt.Sprintf("again: %s --run '^%s$'", r.command, regexp.QuoteMeta(o.Property)))
 	case kit.NotJudged:
@@ -104,18 +108,26 @@ func (r *report) outcome(o kit.Outcome, logged string) {
 	}
 }
 
-// end prints the totals. The error says that the plugin violates its contract, or that not everything could be
+// number returns a number of properties in words.
+func number(properties int) string {
+	if properties == 1 {
+		return "1 property"
+	}
+	return fmt.Sprint(properties, " properties")
+}
+
+// end prints the totals. It returns an error if the plugin violates its contract, or if not everything could be
 // judged.
 func (r *report) end() error {
-	if r.left > 0 {
-		r.print("\n%d properties were left out by --run: they were not checked.\n", r.left)
+	if r.skipped > 0 {
+		r.print("\nNot checked, because --run does not match: %s.\n", number(r.skipped))
 	}
 	r.print("\n%d passed, %d failed, %d not judged, %d not applicable.\n", r.passed, r.failed, r.unjudged, r.inapplicable)
 	switch {
 	case r.failed > 0:
-		return fmt.Errorf("the plugin does not keep its contract: %d properties failed", r.failed)
+		return fmt.Errorf("the plugin violates its contract: %s failed", number(r.failed))
 	case r.unjudged > 0:
-		return cli.NotJudged(fmt.Errorf("%d properties could not be judged: supply what the report says and run again", r.unjudged))
+		return cli.NotJudged(fmt.Errorf("%s could not be judged; supply what the report asks for, and run the command again", number(r.unjudged)))
 	}
 	return nil
 }

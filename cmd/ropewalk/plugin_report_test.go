@@ -11,14 +11,14 @@ import (
 func TestAFailureIsReportedWithTheLastErrorThatThePluginLogged(t *testing.T) {
 	t.Parallel()
 	written := `{"@level": "error", "@message": "An older one."}
-{"@level": "error", "@message": "A call failed.", "@timestamp": "now", "method": "/Put", "stack": "` + strings.Repeat("x", 400) + `\nOperationalError: database is locked"}
+{"@level": "error", "@message": "A call failed.", "@timestamp": "now", "method": "/Put", "stack": "SQLException: no such table` + strings.Repeat("x", 400) + `\nOperationalError: database is locked"}
 {"@level": "warn", "@message": "Slow."}
 not JSON
 `
 	var b strings.Builder
 	r := &report{w: &b}
 	r.outcome(kit.Outcome{Property: "p", Verdict: kit.Fail, Err: errors.New("why")}, lastError(written))
-	for _, text := range []string{"why\n", `it logged:    A call failed. method="/Put" stack="…xxx`, `\nOperationalError: database is locked"` + "\n", "again: "} {
+	for _, text := range []string{"why\n", `last logged:  A call failed. method="/Put" stack="SQLException: no such tablexxx`, "xxx…xxx", `\nOperationalError: database is locked"` + "\n", "again: "} {
 		if !strings.Contains(b.String(), text) {
 			t.Errorf("there is no %q in\n%s", text, b.String())
 		}
@@ -26,6 +26,6 @@ not JSON
 	b.Reset()
 	r.outcome(kit.Outcome{Property: "p", Verdict: kit.Fail, Err: errors.New("why")}, lastError("nothing\n"))
 	if strings.Contains(b.String(), "logged") {
-		t.Errorf("an error that nobody logged is in\n%s", b.String())
+		t.Errorf("the plugin logged no error, but one is in\n%s", b.String())
 	}
 }

@@ -123,7 +123,7 @@ func TestPluginInfoPrefersTheBuiltInAdapterWithTheName(t *testing.T) {
 	s := newScript(t)
 	file := install(t, filepath.Join(built, "auth-static"), filepath.Join(s.home, "plugins", "auth-oidc"))
 	for _, name := range []string{"oidc", "auth-oidc"} {
-		said := s.run("ropewalk", "plugin", "info", name).exits(0, "give its path, "+file)
+		said := s.run("ropewalk", "plugin", "info", name).exits(0, "specify its path, "+file)
 		if row := said.row("path"); strings.Join(row, " ") != "path built in" {
 			t.Errorf("%s is %v", name, row)
 		}
@@ -146,7 +146,7 @@ func TestPluginVerifyComparesEveryPluginWithItsChecksum(t *testing.T) {
 	change(t, file)
 	s.run("ropewalk", "plugin", "verify").exits(1, "1 of 1 plugins").row(file, "changed")
 	s.run("ropewalk", "plugin", "verify", "--accept", "sessionstore-third").exits(0).row(file, "ok")
-	s.run("ropewalk", "plugin", "verify", "--accept", "../plugins/sessionstore-third").exits(1, "give the name")
+	s.run("ropewalk", "plugin", "verify", "--accept", "../plugins/sessionstore-third").exits(1, "specify the name")
 
 	elsewhere := install(t, filepath.Join(built, "auth-static"), filepath.Join(s.dir, "auth-static"))
 	sum := s.run("ropewalk", "plugin", "info", elsewhere).exits(0).row("sha256")[1]

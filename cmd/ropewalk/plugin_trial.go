@@ -34,26 +34,26 @@ func pluginTestCommand() *cobra.Command {
 	var settings, samples, bundles, publish, names, platforms, backend, only, effort, keep, history string
 	var seed uint64
 	cmd := &cobra.Command{
-		Use: "test [PATH]", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.MaximumNArgs(1),
+		Use: "test [PATH]", Short: "Run the conformance kit for its kind against a plugin, in any language", Args: cobra.MaximumNArgs(1),
 		Long: "Start the plugin as a server would, compare its responses in generated histories with what the contract " +
-			"of its kind allows, and print the result for each property. The exit status is 1 if a property fails. It " +
-			"is 4 if the contract demands something that could not be judged; the report then says what to supply. The " +
+			"for its kind allows, and print the result for each property. The exit status is 1 if a property fails. It " +
+			"is 4 if the contract requires something that could not be judged; the report then states what to supply. The " +
 			"plugin's settings are read from --config, or by default from testdata/settings.json next to the plugin if " +
 			"that file exists. docs/kits.md describes the kits.\n\nAn auth adapter for OpenID providers is tested " +
-			"against the kit's own providers. Write ${issuer} and ${clientId} where its settings need them. Without " +
+			"against the kit's own providers. Use ${issuer} and ${clientId} in its settings. If it has no " +
 			"settings, it gets those that the built-in oidc adapter needs. An auth adapter that isn't for OpenID " +
-			"providers needs sample tokens. They are read from --samples (docs/plugins.md has their form), or by " +
-			"default from testdata/samples.json next to the plugin.\n\nA registry needs settings that give it at least " +
+			"providers needs sample tokens. They are read from --samples (docs/plugins.md describes the format), or by " +
+			"default from testdata/samples.json next to the plugin.\n\nA registry needs settings with which it has at least " +
 			"one bundle for this platform.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case history != "" && len(args) == 0:
 				return recheck(cmd, history)
 			case history != "" || len(args) == 0:
-				return cli.Usage(errors.New("give the PATH of a plugin, or a recorded history with --history"))
+				return cli.Usage(errors.New("specify the PATH of a plugin, or a recorded history with --history"))
 			}
-			heard := &kit.Output{}
-			s.heard = heard
+			output := &kit.Output{}
+			s.output = output
 			host, end, err := s.host(cmd)
 			if err != nil {
 				return err
@@ -66,12 +66,12 @@ func pluginTestCommand() *cobra.Command {
 			if seed == 0 {
 				seed = rand.Uint64()>>32 + 1 //nolint:gosec // it is printed
 			}
-			t := &trial{kit: kit.Trial{Effort: degree, Seed: seed, Start: s.timeout, Shorten: shortening}, host: host, home: s.home, heard: heard, backend: backend, keep: keep, passEnv: s.passEnv, bundlesFile: bundles, publish: publish, names: names, platforms: platforms}
+			t := &trial{kit: kit.Trial{Effort: degree, Seed: seed, Start: s.timeout, Shorten: shortening}, host: host, home: s.home, output: output, backend: backend, keep: keep, passEnv: s.passEnv, bundlesFile: bundles, publish: publish, names: names, platforms: platforms}
 			defer t.cleanUp()
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
-			r := &report{w: cli.Plain(cmd.OutOrStdout()), heard: heard}
+			r := &report{w: cli.Plain(cmd.OutOrStdout()), output: output}
 			if only != "" {
 				if r.only, err = regexp.Compile(only); err != nil {
 					return fmt.Errorf("--run: %w", err)
@@ -89,15 +89,15 @@ func pluginTestCommand() *cobra.Command {
 	cmd.Flags().StringVar(&settings, "config", "", "the plugin's settings, YAML or JSON: its section of ropewalk.yaml")
 	cmd.Flags().StringVar(&samples, "samples", "", "JSON file with sample tokens, for an auth adapter that isn't for OpenID providers")
 	cmd.Flags().StringVar(&effort, "effort", string(kit.Normal), "how many histories to try: quick, normal or deep")
-	cmd.Flags().StringVar(&keep, "record", "", "write the calls of a history that fails to this file (session stores)")
+	cmd.Flags().StringVar(&keep, "record", "", "file to which to write the calls of a failing history (session stores)")
 	cmd.Flags().StringVar(&history, "history", "", "check the history in this file again, without a plugin")
-	cmd.Flags().Uint64Var(&seed, "seed", 0, "repeats the operations and faults of the run with this seed (default a new one, which is printed)")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "seed of a previous run, to repeat its operations and faults (default a new one, which is printed)")
 	cmd.Flags().StringVar(&only, "run", "", "judge only the properties whose name matches this regular expression")
-	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known about a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md has the form")
-	cmd.Flags().StringVar(&publish, "publish", "", "shell command that makes the backend of a registry hold the catalogue in the folder $CATALOGUE, and nothing else")
-	cmd.Flags().StringVar(&names, "names", "", "form of the names in generated catalogues, such as io.example.{scope}/{name} (default @{scope}/{name})")
-	cmd.Flags().StringVar(&platforms, "platforms", string(registrytest.Systems), "what the files in generated catalogues differ by: everywhere (nothing), systems or architectures")
-	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, a registry or an audit sink: the kit makes it unavailable and available again through a proxy, and the proxy's address replaces ${backend} in the settings; none if the plugin uses no other process")
+	cmd.Flags().StringVar(&bundles, "bundles", "", "what is known about a registry's bundles (names, versions, platforms, digests), JSON; docs/plugins.md describes the format")
+	cmd.Flags().StringVar(&publish, "publish", "", "shell command that makes a registry's backend contain the catalogue in the folder $CATALOGUE, and nothing else")
+	cmd.Flags().StringVar(&names, "names", "", "format of the names in generated catalogues, such as io.example.{scope}/{name} (default @{scope}/{name})")
+	cmd.Flags().StringVar(&platforms, "platforms", string(registrytest.Systems), "how the files in generated catalogues differ: everywhere (not at all), systems or architectures")
+	cmd.Flags().StringVar(&backend, "backend", "", "address (host:port) of the backend of a session store, registry or audit sink, which the kit makes unavailable and available again through a proxy, whose address replaces ${backend} in the settings; none if the plugin uses no other process")
 	return cmd
 }
 
@@ -108,7 +108,7 @@ func recheck(cmd *cobra.Command, file string) error {
 		return err
 	}
 	if err := sessionstoretest.Recheck(raw); err != nil {
-		return fmt.Errorf("%s: the plugin does not keep its contract:\n%w", file, err)
+		return fmt.Errorf("%s: the plugin violates its contract:\n%w", file, err)
 	}
 	cmd.Println("A correct session store could have given the answers in the history.")
 	return nil
@@ -133,7 +133,7 @@ type trial struct {
 	kit          kit.Trial
 	host         *pluginhost.Host
 	home         string      // of host; removed at the end
-	heard        *kit.Output // the plugin's output
+	output       *kit.Output // the plugin's output
 	plugin       config.Plugin
 	who          pluginhost.Identity
 	settingsFile string // may be ""
@@ -141,9 +141,9 @@ type trial struct {
 	bundlesFile  string            // facts about a registry's bundles; may be ""
 	samplesFile  string            // may be ""
 	samples      *authtest.Samples // only for auth adapters
-	keys         *authtest.Keys    // only for adapters of OpenID providers
+	keys         *authtest.Keys    // only for adapters for OpenID providers
 	restarts     int               // of processes that the kit did not kill
-	ended        string            // why the first of them ended; "" if unknown
+	ended        string            // why the first of them exited; "" if unknown
 	passEnv      []string
 	data         string              // directory for the files of an audit sink; may be ""
 	receiver     *audittest.Receiver // for what an audit sink forwards, with its server and the proxy in front of it; may be nil
@@ -171,6 +171,11 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 	if t.settings, err = config.ReadSection(string(t.who.Kind), t.settingsFile, config.HostEnvironment()); err != nil {
 		return err
 	}
+	if t.who.Kind != plugins.KindAuth {
+		if err := t.checkBackend(); err != nil {
+			return err
+		}
+	}
 	switch t.who.Kind {
 	case plugins.KindRegistry:
 		return t.prepareRegistry()
@@ -186,7 +191,7 @@ func (t *trial) prepare(ctx context.Context, path string, kinds []plugins.Kind, 
 	return t.prepareAuth()
 }
 
-// cleanUp ends an audit sink's receiver.
+// cleanUp stops an audit sink's receiver.
 func (t *trial) cleanUp() {
 	if t.receiving != nil {
 		t.proxy.Close()
@@ -194,7 +199,7 @@ func (t *trial) cleanUp() {
 	}
 }
 
-// givenOrDefault returns the given file, or else the one of that name in testdata next to the plugin, or none.
+// givenOrDefault returns the given file, or else the file called name in testdata next to the plugin, or "".
 func givenOrDefault(plugin, given, name string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -209,7 +214,7 @@ func givenOrDefault(plugin, given, name string) (string, error) {
 }
 
 func (t *trial) run(ctx context.Context, r *report) error {
-	if err := t.takesItsSettings(ctx); err != nil {
+	if err := t.checkSettings(ctx); err != nil {
 		return err
 	}
 	if err := t.runProtocol(ctx, r); err != nil {
@@ -218,7 +223,7 @@ func (t *trial) run(ctx context.Context, r *report) error {
 	if err := t.kits()[t.who.Kind].run(ctx, r); err != nil {
 		return err
 	}
-	judge(ctx, r, []kit.Property[*trial]{lived()}, t.kit, t)
+	judge(ctx, r, []kit.Property[*trial]{survived()}, t.kit, t)
 	return nil
 }
 
@@ -236,7 +241,7 @@ func (t *trial) with(settings json.RawMessage) config.Plugin {
 // closer is a running plugin.
 type closer interface{ Close(context.Context) }
 
-// close ends the plugin, and records how many times its process had to be replaced.
+// close stops the plugin, and records how many times its process had to be replaced.
 func (t *trial) close(c closer) {
 	for _, s := range t.host.Status() {
 		t.restarts += s.Restarts
@@ -247,7 +252,7 @@ func (t *trial) close(c closer) {
 	c.Close(ctx)
 }
 
-// note records why the first process ended that the kit did not end itself. t.restarts already includes the restarts in
+// note records why the first process exited that the kit did not stop itself. t.restarts already includes the restarts in
 // s.
 func (t *trial) note(s pluginhost.Status) {
 	if t.restarts > 0 && t.ended == "" {
@@ -255,17 +260,17 @@ func (t *trial) note(s pluginhost.Status) {
 	}
 }
 
-// takesItsSettings starts the plugin once as the kit will, so that problems with its settings are reported once
+// checkSettings starts the plugin once as the kit will, so that problems with its settings are reported once
 // and not by each check.
-func (t *trial) takesItsSettings(ctx context.Context) error {
-	raw, end, err := t.goodSettings()
+func (t *trial) checkSettings(ctx context.Context) error {
+	raw, end, err := t.validSettings()
 	if err != nil {
 		return err
 	}
 	defer end()
 	running, err := t.kits()[t.who.Kind].open(ctx, t.with(raw))
-	if wrong, ok := errors.AsType[*plugins.ConfigError](err); ok {
-		return fmt.Errorf("%s: %w; give it others with --config FILE", t.plugin.Path, wrong)
+	if invalid, ok := errors.AsType[*plugins.ConfigError](err); ok {
+		return fmt.Errorf("%s: %w; specify other settings with --config FILE", t.plugin.Path, invalid)
 	}
 	if err == nil {
 		t.close(running)

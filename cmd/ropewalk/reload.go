@@ -20,7 +20,7 @@ func reloadCommand() *cobra.Command {
 		Long: "Apply a changed configuration to the running server. Changed adapters are started and checked first. If " +
 			"a check fails, nothing changes and the command prints the reason. The exit status is 3 if a change needs " +
 			"a restart. --plan changes nothing. It prints which sections of the configuration would change. If the " +
-			"identity providers would change, it also prints how many users the new ones recognize, and lists those " +
+			"identity providers would change, it also prints how many users the new ones recognize, and lists the ones " +
 			"they do not.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
@@ -48,7 +48,7 @@ func reloadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
-	cmd.Flags().BoolVar(&planned, "plan", false, "print what would change, and which users changed identity providers would not recognize; change nothing")
+	cmd.Flags().BoolVar(&planned, "plan", false, "print what would change, and which users the changed identity providers would not recognize; change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -57,7 +57,7 @@ func printReload(cmd *cobra.Command, done control.Reloaded) {
 	o := cli.NewOutput(cmd.OutOrStdout())
 	switch {
 	case len(done.Changed)+len(done.Restart) == 0:
-		o.Line("No change.")
+		o.Line("Nothing has changed.")
 	case len(done.Changed) > 0:
 		o.Line("Applied: %s", strings.Join(done.Changed, ", "))
 	}
@@ -74,7 +74,7 @@ func printPlan(cmd *cobra.Command, home string, asJSON bool) error {
 	}
 	o := cli.NewOutput(cmd.OutOrStdout())
 	if len(plan.Changed)+len(plan.Restart) == 0 {
-		o.Line("No change.")
+		o.Line("Nothing has changed.")
 	}
 	if len(plan.Changed) > 0 {
 		o.Line("Would be applied: %s", strings.Join(plan.Changed, ", "))
@@ -92,11 +92,11 @@ func printPlan(cmd *cobra.Command, home string, asJSON bool) error {
 		rows[i] = []string{u.Email, u.DisplayName, string(u.OrgRole), strconv.Itoa(u.APIKeys), u.ID}
 	}
 	if len(rows) == 0 {
-		o.Line("People: %d are known, %d are found again by their email. Everyone is found.", plan.People.Known, plan.People.Linked)
+		o.Line("People: %d are known, %d more are matched by their email. Everyone is recognized.", plan.People.Known, plan.People.Linked)
 		return nil
 	}
-	o.Line("People: %d are known, %d are found again by their email, %d are not found, who have %d API keys.",
+	o.Line("People: %d are known, %d more are matched by their email. %d are not recognized; they have %d API keys.",
 		plan.People.Known, plan.People.Linked, len(rows), keys)
-	o.Line("Anyone not found becomes a new user at their next login, and their API keys are refused; `ropewalk user merge` joins the two:")
+	o.Line("Anyone not recognized becomes a new user on their next login, and their API keys are refused. `ropewalk user merge` merges the two:")
 	return o.Table([]string{"EMAIL", "NAME", "ROLE", "KEYS", "ID"}, rows)
 }

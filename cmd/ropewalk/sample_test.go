@@ -35,6 +35,6 @@ func TestStoppingTheSampleAppIsNotAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil || errs.Len() > 0 {
-		t.Errorf("it ended with %v and wrote %q", err, errs.String())
+		t.Errorf("it exited with %v and wrote %q", err, errs.String())
 	}
 }

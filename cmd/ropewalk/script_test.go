@@ -216,11 +216,11 @@ type said struct {
 func (s said) exits(status int, texts ...string) said {
 	s.t.Helper()
 	if s.status != status {
-		s.t.Fatalf("%s: exited with %d, want %d; it said:\n%s", s.line, s.status, status, s.text)
+		s.t.Fatalf("%s: exited with %d, want %d; its output:\n%s", s.line, s.status, status, s.text)
 	}
 	for _, text := range texts {
 		if !strings.Contains(s.text, text) {
-			s.t.Errorf("%s: did not say %q; it said:\n%s", s.line, text, s.text)
+			s.t.Errorf("%s: %q is missing from its output:\n%s", s.line, text, s.text)
 		}
 	}
 	return s
@@ -237,7 +237,7 @@ func (s said) row(begin ...string) []string {
 		}
 	}
 	if len(found) != 1 {
-		s.t.Fatalf("%s: has %d lines of %v; it said:\n%s", s.line, len(found), begin, s.text)
+		s.t.Fatalf("%s: got %d lines, want %v; its output:\n%s", s.line, len(found), begin, s.text)
 	}
 	return found[0]
 }

@@ -48,7 +48,7 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up", Short: "Start the server with a sample app, and print how to use it", Args: cobra.NoArgs,
 		Long: "Start the server with a sample app, and print how to call a tool and connect a client. It is the same " +
-			"as `serve --sample`, and needs no configuration. Ctrl-C ends it.",
+			"as `serve --sample`, and needs no configuration. Ctrl-C stops it.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &s, true) },
 	}
 	s.bind(cmd)
@@ -60,7 +60,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	load := func() (*config.Config, error) {
 		c, err := s.load(cmd)
 		if err == nil {
-			err = config.CheckHome(c.Home) // before an adapter or the sample app needs it
+			err = config.CheckHome(c.Home) // before an adapter or the sample app uses it
 		}
 		if err == nil && withSample {
 			c, err = addSample(c)
@@ -96,11 +96,11 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	if withSample {
 		ctx, cancel := context.WithTimeout(cmd.Context(), sampleTimeout)
 		if !srv.AppRuns(ctx, "sample") {
-			log.Warn("sample app is not running; see `ropewalk app show sample`")
+			log.Warn("the sample app is not running; see `ropewalk app show sample`")
 		}
 		cancel()
 		if err := printHints(cmd.OutOrStdout(), cmp.Or(c.HTTP.BaseURL, srv.Status().URL), srv.WorkspaceID(), c); err != nil {
-			log.Warn("hints could not be printed", "error", err)
+			log.Warn("the hints could not be printed", "error", err)
 		}
 	}
 	err = wait(cmd.Context(), srv, hangup)
@@ -113,7 +113,7 @@ func serve(cmd *cobra.Command, s *settings, withSample bool) error {
 	return err
 }
 
-// wait returns when ctx ends or the listener breaks. A hangup reloads the configuration.
+// wait returns when ctx ends or the listener fails. A hangup signal reloads the configuration.
 func wait(ctx context.Context, srv *server.Server, hangup <-chan os.Signal) error {
 	for {
 		select {
@@ -127,7 +127,7 @@ func wait(ctx context.Context, srv *server.Server, hangup <-chan os.Signal) erro
 	}
 }
 
-// addSample declares the sample app, unless the configuration has an app of that name.
+// addSample declares the sample app, unless the configuration has an app with that name.
 func addSample(c *config.Config) (*config.Config, error) {
 	if _, taken := c.Apps["sample"]; taken {
 		return c, nil

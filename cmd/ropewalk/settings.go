@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-// settings says where a command finds its configuration, through the flags shared by every command that reads
+// settings determines where a command finds its configuration, through the flags shared by every command that reads
 // one.
 type settings struct {
 	file string
@@ -59,7 +59,7 @@ func (s *settings) findHome() (string, error) {
 }
 
 // storage reads only the storage section: problems elsewhere must not prevent a backup or restore. Without --config, it reads
-// the file of the server that uses the home, so that the command does not mistake another state for the server's.
+// the file of the server that uses the home, so that the command does not mistake another database for the server's.
 func (s *settings) storage(ctx context.Context) (*config.Config, error) {
 	file, named := s.file, ""
 	if home, err := s.findHome(); err == nil && file == "" {
@@ -69,10 +69,10 @@ func (s *settings) storage(ctx context.Context) (*config.Config, error) {
 	}
 	c, err := config.LoadStorage(config.Options{Path: file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 	if problems, several := errors.AsType[config.Problems](err); several && slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Variable != "" }) {
-		return nil, fmt.Errorf("%w; run this command with the server's environment variables, such as the ones in its EnvironmentFile (docs/operations.md)", err)
+		return nil, fmt.Errorf("%w; run this command with the server's environment variables, such as those in its EnvironmentFile (docs/operations.md)", err)
 	}
 	if err != nil && named != "" {
-		return nil, fmt.Errorf("%w; the running server reads %s: name that file as this command sees it with --config", err, named)
+		return nil, fmt.Errorf("%w; the running server reads %s; pass --config with the path under which this command can read that file", err, named)
 	}
 	return c, err
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// The build sets these. Without commit and date, those that Go recorded from the repository are used.
+// The build sets these. If it does not set commit and date, the ones that Go recorded from the repository are used.
 var (
 	version      = "dev"
-	commit, date string //nolint:gochecknoglobals // the linker can set nothing else
+	commit, date string //nolint:gochecknoglobals // the linker can only set global variables
 )
 
 // build describes the executable.
@@ -27,7 +27,7 @@ type build struct {
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
-	Schema  int64  `json:"schema"` // of the state
+	Schema  int64  `json:"schema"` // version of the database schema
 }
 
 func buildInfo() build {
@@ -71,7 +71,7 @@ func orUnknown(text string) string {
 	return text
 }
 
-// manCommand writes the manual pages; packages contain them.
+// manCommand returns the command that writes the manual pages for packages.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIRECTORY", Short: "Write the manual pages into a directory", Hidden: true, Args: cobra.ExactArgs(1),

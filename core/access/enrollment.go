@@ -155,7 +155,7 @@ func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User, grou
 		joined, err := e.store.JoinOnce(ctx, user.ID, e.rules.Workspace, e.rules.Role)
 		switch {
 		case core.CodeOf(err) == core.CodeNotFound:
-			a.log.Warn("auth.join: no such workspace", "workspace", e.rules.Workspace)
+			a.log.Warn("auth.join refers to a workspace that does not exist", "workspace", e.rules.Workspace)
 		case err != nil:
 			return core.User{}, err
 		case joined:

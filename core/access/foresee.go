@@ -9,8 +9,8 @@ import (
 
 // Foresee predicts which users the given providers, which must be running, will recognize. It leaves out the
 // instance's owner. The error is core.CodeUnavailable if a provider cannot describe itself.
-func Foresee(ctx context.Context, users []core.KnownUser, providers []Provider) (core.Foreseen, error) {
-	f := core.Foreseen{New: []core.KnownUser{}}
+func Foresee(ctx context.Context, users []core.KnownUser, providers []Provider) (core.Forecast, error) {
+	f := core.Forecast{New: []core.KnownUser{}}
 	issuers := make([]string, len(providers))
 	for i, p := range providers {
 		about, err := p.Adapter.Describe(ctx)

@@ -122,7 +122,7 @@ func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, er
 	case in.Remote.Auth.Type == core.AuthShared && !c.Workspace.Role.Admin():
 		return "", core.Errorf(core.CodeForbidden, "app %s uses one account for everybody, which only a workspace admin can link", in.Name)
 	case !m.o.Store.Encrypts() && m.o.MakeKey == nil:
-		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, set storage.keyFile to it, and restart the server")
+		return "", core.Errorf(core.CodeNotConfigured, "account tokens are stored only if they can be encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, set storage.keyFile to that file, and restart the server")
 	}
 	return m.ownerFor(c, in.Remote.Auth)
 }

@@ -30,8 +30,9 @@ type app struct {
 
 	now atomic.Pointer[view]
 
-	pins     pinning
-	listings listings
+	pins      pinning
+	listings  listings
+	listBytes int // the size of pins.listed; guarded by Manager.mu
 
 	recorded atomic.Pointer[recorder] // the lists last read from the shared instance; nil if it has never run
 	stored   [sha256.Size]byte        // hash of the stored lists; only used by code that changes the app

@@ -91,6 +91,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	}
 	in, lists, err := a.launchFound(ctx, found)
 	if err != nil {
+		m.forgetPins(a.key, "")
 		return core.App{}, errors.Join(a.withHints(o, m.explainFailure(ctx, err, found)), found.Discard())
 	}
 	if record.Remote = found.Record.Remote; record.Remote != nil {
@@ -98,6 +99,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	}
 	// Write the record first: an app that someone has seen or that was announced must survive a crash.
 	if err := m.addRecord(ctx, record); err != nil {
+		m.forgetPins(a.key, "")
 		return core.App{}, errors.Join(err, in.Shutdown(m.o.Grace), found.Discard())
 	}
 	a.markRunning(in, lists)

@@ -173,6 +173,9 @@ func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, 
 	}
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
+	if err := a.acceptSize(&lists); err != nil {
+		return kept, lists, err
+	}
 	a.pins.key, a.pins.listed, a.pins.dynamic, a.pins.instructions = a.pinKeyOf(""), &lists, kept.Dynamic, kept.Instructions
 	lists, err = a.pinned(ctx)
 	return kept, lists, err

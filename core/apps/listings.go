@@ -159,6 +159,11 @@ func (a *app) setListings(next map[string]*listing) {
 		changed = changed || before == nil || before.shown != one.shown
 	}
 	a.listings.byAccount.Store(&next)
+	for account := range now {
+		if next[account] == nil {
+			a.manager.forgetPins(a.key, account)
+		}
+	}
 	if changed {
 		a.manager.catalog.Announce(a.key.Workspace)
 	}

@@ -362,7 +362,30 @@ func (m *Manager) removeApp(a *app) {
 		delete(m.apps, a.key.Workspace)
 	}
 	m.mu.Unlock()
+	m.forgetPins(a.key, "")
 	m.catalog.Refresh(a.key.Workspace)
+}
+
+// maxListBytes limits the lists of all apps of a workspace together. In memory, they take about twice as much.
+const maxListBytes = 64 << 20
+
+// acceptSize returns an error if the lists of an app and those of the workspace's other apps are too large together.
+func (a *app) acceptSize(lists *core.Offer) error {
+	_, size := offer.Size(lists)
+	m, all := a.manager, size
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, other := range m.apps[a.key.Workspace] {
+		if other.key != a.key {
+			all += other.listBytes
+		}
+	}
+	if all > maxListBytes {
+		return fmt.Errorf("the lists of this app have %d bytes, and those of all apps of the workspace would have %d, of which the server keeps at most %d; leave out some of this app's tools, or uninstall an app with long lists",
+			size, all, maxListBytes)
+	}
+	a.listBytes = size
+	return nil
 }
 
 func (m *Manager) allApps() (all []*app) {

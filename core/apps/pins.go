@@ -7,6 +7,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 	"github.com/ropewalk/ropewalk/core/trust"
 )
@@ -39,6 +40,9 @@ func (a *app) checkPins(ctx context.Context, in instance.Instance, lists core.Of
 }
 
 func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists core.Offer) (core.Offer, error) {
+	if err := a.acceptSize(&lists); err != nil {
+		return core.Offer{}, err
+	}
 	p := &a.pins
 	p.key, p.listed, p.dynamic, p.instructions = a.pinKey(in), &lists, announcesTools(in), in.Info().Instructions
 	return a.pinned(ctx)
@@ -66,6 +70,13 @@ func (a *app) pinned(ctx context.Context) (core.Offer, error) {
 	}
 	p.revision = a.manager.o.Pins.Revision()
 	return a.manager.o.Pins.CheckOffer(ctx, trust.Listing{Key: p.key, Dynamic: p.dynamic}, *p.listed, p.instructions)
+}
+
+// forgetPins ends what is held in memory for the pins of an app that is gone, or of one of its accounts.
+func (m *Manager) forgetPins(k interact.AppRef, account string) {
+	if m.o.Pins != nil {
+		m.o.Pins.Forget(k.Workspace, k.Name, account)
+	}
 }
 
 // announcesTools reports whether an app announces changes to its list of tools.

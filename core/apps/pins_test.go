@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -177,4 +178,67 @@ func TestToolsThatAnAppAddsWhileItRunsAreServed(t *testing.T) {
 		testkit.Eventually(t, "one more tool", func() bool { return len(served(y)) == 6+i })
 	}
 	expect(t, "events", strings.Join(events.texts(), " "), "pin.added pin.added pin.added")
+}
+
+// countedPins counts how often pins are read.
+type countedPins struct {
+	*store.Store
+	reads atomic.Int32
+}
+
+func (c *countedPins) Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, error) {
+	c.reads.Add(1)
+	return c.Store.Pins(ctx, k)
+}
+
+// The pins of an app whose lists are unchanged are compared in memory, for as long as the app is installed.
+func TestThePinsOfAnUninstalledAppAreNotHeldInMemory(t *testing.T) {
+	records := &countedPins{Store: openStore(t)}
+	r := record("files", true)
+	if err := records.AddInstallation(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	y, _ := managerOf(t, &memoryApp{tools: honest()}, newMemoryRecords(r))
+	y.o.Pins = trust.NewPins(trust.PinOptions{Mode: trust.PinEnforce, Records: records, Events: newMemoryEvents(), Logger: hclog.NewNullLogger()})
+	open(t, y)
+	testkit.Eventually(t, "five tools", func() bool { return len(served(y)) == 5 })
+	before := records.reads.Load()
+	if _, err := y.Restart(t.Context(), ws, "files"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "reads for a restart", records.reads.Load(), before)
+	if _, err := y.Uninstall(t.Context(), ws, "files"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.Restore(t.Context(), ws, "files"); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "five tools again", func() bool { return len(served(y)) == 5 })
+	if records.reads.Load() == before {
+		t.Error("the pins of the uninstalled app were held in memory")
+	}
+}
+
+// A member may have many apps, each with lists of the largest size.
+func TestTheListsOfAWorkspaceAreLimitedTogether(t *testing.T) {
+	m := &memoryApp{tools: honest()}
+	y, _ := managerOf(t, m, newMemoryRecords(record("large", true), record("other", false)))
+	open(t, y)
+	testkit.Eventually(t, "five tools", func() bool { return len(served(y)) == 5 })
+	y.mu.Lock()
+	large := y.apps[ws]["large"]
+	if want := len(strings.Join(honest(), "")); large.listBytes != want {
+		t.Errorf("the lists count as %d bytes, want %d", large.listBytes, want)
+	}
+	large.listBytes = maxListBytes
+	y.mu.Unlock()
+	if _, err := y.Start(t.Context(), ws, "other"); err == nil || !strings.Contains(fmt.Sprint(err), "uninstall an app with long lists") {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	if _, err := y.Restart(t.Context(), ws, "large"); err != nil { // its old lists do not count
+		t.Error(err)
+	}
+	if _, err := y.Start(t.Context(), ws, "other"); err != nil {
+		t.Errorf("within the limit: %v", err)
+	}
 }

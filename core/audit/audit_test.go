@@ -110,7 +110,7 @@ func TestAChainContinuesAfterARestartAndACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := audit.OpenFile(path, audit.FileOptions{}); err == nil || !strings.Contains(err.Error(), "line 2") {
-		t.Errorf("a changed file is continued: %v", err)
+		t.Errorf("a changed file should not be continued: %v", err)
 	}
 }
 

@@ -21,9 +21,9 @@ func recordOf(r core.AuditRecord) contract.Record {
 	return out
 }
 
-// limited returns arguments, or a JSON string with their size if their length exceeds most.
-func limited(arguments json.RawMessage, most int) json.RawMessage {
-	if len(arguments) > most {
+// limited returns arguments, or a JSON string with their size if they are longer than limit.
+func limited(arguments json.RawMessage, limit int) json.RawMessage {
+	if len(arguments) > limit {
 		return leftOut(len(arguments))
 	}
 	return arguments
@@ -36,7 +36,7 @@ func leftOut(size int) json.RawMessage {
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
-// sizeOf estimates how many bytes a record takes in a batch.
+// sizeOf estimates how many bytes a record takes up in a batch.
 func sizeOf(r *contract.Record) int {
 	return 64 + len(r.Actor) + len(r.Address) + len(r.Workspace) + len(r.Action) + len(r.Target) + len(r.Outcome) + len(r.Reason) + len(r.RequestID) + len(r.TraceID) + len(r.Arguments)
 }

@@ -35,11 +35,11 @@ type Log struct {
 type Options struct {
 	Sinks      []Sink
 	FailClosed bool // Record returns an error if a sink did not accept a record
-	Arguments  bool // keep the arguments of tool calls
+	Arguments  bool // record the arguments of tool calls
 	Logger     hclog.Logger
 }
 
-// New returns a Log, or nil without sinks.
+// New returns a Log, or nil if there are no sinks.
 func New(o Options) *Log {
 	if len(o.Sinks) == 0 {
 		return nil
@@ -86,8 +86,8 @@ func (l *Log) Status() []Status {
 	return all
 }
 
-// maxTarget is how many bytes of a target are recorded. No app lists longer names or URIs, but refused requests are
-// recorded too, and they can name anything.
+// maxTarget is how many bytes of a target are recorded. Apps list no longer names or URIs, but refused requests are
+// recorded too, and they can contain any name.
 const maxTarget = 4 << 10
 
 // Record passes a record to every sink. The error is core.CodeUnavailable if the log fails closed and a sink
@@ -148,7 +148,7 @@ func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, e
 			return r.Records(ctx, q)
 		}
 	}
-	return core.AuditPage{}, core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file to record what is done and to read it here")
+	return core.AuditPage{}, core.Errorf(core.CodeNotConfigured, "no audit file is configured; set audit.file to record actions and to read the records here")
 }
 
 // Close writes the remaining records.

@@ -19,10 +19,10 @@ import (
 
 const (
 	readBlock = 64 << 10  // bytes per read
-	readMost  = 16 << 20  // bytes per page: a rare record in a large file takes several pages to find
+	maxRead   = 16 << 20  // bytes per page, so finding a rare record in a large file takes several pages
 	readAfter = 1 << 20   // bytes read beyond a full page, to find the arguments of its last calls
-	showMost  = 4 << 10   // bytes of the arguments of a call
-	disorder  = time.Hour // how much earlier a record may be than the one before it, because clocks are set back
+	maxShown  = 4 << 10   // bytes of a call's arguments
+	disorder  = time.Hour // how much earlier than its predecessor a record may be, because clocks are sometimes set back
 )
 
 // place is a position in the files: the end of a line.
@@ -45,7 +45,7 @@ func (f *File) Records(ctx context.Context, q core.AuditQuery) (page core.AuditP
 			return page, err
 		}
 	}
-	read := pageReader{query: q, left: readMost}
+	read := pageReader{query: q, left: maxRead}
 	for {
 		next, err := f.readFile(ctx, &read, from)
 		switch {
@@ -69,12 +69,12 @@ func placeOf(cursor string, end place) (p place, err error) {
 		p.at, err = strconv.ParseInt(at, 10, 64)
 	}
 	if err != nil || p.String() != cursor || p.number < 1 || p.at < 1 || p.number > end.number || p.number == end.number && p.at > end.at {
-		return p, wrongCursor()
+		return p, invalidCursor()
 	}
 	return p, nil
 }
 
-func wrongCursor() error {
+func invalidCursor() error {
 	return core.Errorf(core.CodeBadRequest, "cursor must be a nextCursor that this server returned")
 }
 
@@ -103,7 +103,7 @@ func (f *File) readFile(ctx context.Context, page *pageReader, from place) (next
 			return place{}, fmt.Errorf("audit.file: %w", err)
 		}
 		if last[0] != '\n' {
-			return place{}, wrongCursor()
+			return place{}, invalidCursor()
 		}
 	}
 	at, err := page.read(ctx, file, from.at)
@@ -189,7 +189,7 @@ func shownOf(raw []byte) (r core.AuditRecord, err error) {
 		return r, err
 	}
 	err = json.Unmarshal(record, &r)
-	r.Arguments = limited(r.Arguments, showMost)
+	r.Arguments = limited(r.Arguments, maxShown)
 	return r, err
 }
 

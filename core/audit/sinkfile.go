@@ -67,7 +67,7 @@ func (f *File) Write(_ context.Context, r core.AuditRecord) error {
 func (f *File) Close(context.Context) error { return f.chain.Close() }
 
 // Verify checks the chain of an audit file and its closed files, the oldest first. The error names the first
-// file and line that is wrong. Files that were deleted at the end of their retention may be missing at the beginning.
+// invalid file and line. Files that were deleted at the end of their retention may be missing at the beginning.
 func Verify(path string) (hashchain.Summary, error) { return hashchain.VerifySet(path, deletedHash) }
 
 func timeOf(record []byte) (time.Time, error) {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxWaiting  = 10_000           // records of one stream that wait for its sink; more are rejected
+	maxWaiting  = 10_000           // records of one stream that are waiting for its sink; more are rejected
 	maxBytes    = 64 << 20         // estimated total size of those records
 	answerWait  = 15 * time.Second // how long a caller that needs an acknowledgement waits for the sink
 	firstPause  = 50 * time.Millisecond
@@ -25,11 +25,11 @@ const (
 )
 
 // Stream is a Sink that passes records to a plugin: in order, numbered, in batches, repeating each batch until
-// the plugin has acknowledged it. Records wait in memory; those still waiting when the server ends are lost.
+// the plugin has acknowledged it. Records wait in memory; those still waiting when the server exits are lost.
 type Stream struct {
 	name string
 	id   string
-	wait bool // Write returns when the plugin has acknowledged the record
+	wait bool // Write returns only when the plugin has acknowledged the record
 	log  hclog.Logger
 
 	mu       sync.Mutex
@@ -46,7 +46,7 @@ type Stream struct {
 	ended chan struct{}
 }
 
-// entry is a record that waits for its acknowledgement.
+// entry is a record that is waiting to be acknowledged.
 type entry struct {
 	record contract.Record
 	size   int
@@ -57,7 +57,7 @@ type entry struct {
 type StreamOptions struct {
 	Name   string // the sink's name, in errors and the log
 	Sink   contract.Sink
-	Wait   bool // Write returns once the sink has acknowledged the record, with the sink's error
+	Wait   bool // Write returns only when the sink has acknowledged the record, and returns the sink's error
 	Logger hclog.Logger
 }
 
@@ -122,7 +122,7 @@ func (s *Stream) Write(ctx context.Context, r core.AuditRecord) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the audit sink %s: %w", s.name, ctx.Err())
 	case <-patience.C:
-		return fmt.Errorf("the audit sink %s did not answer within %s", s.name, answerWait)
+		return fmt.Errorf("the audit sink %s did not respond within %s", s.name, answerWait)
 	}
 }
 
@@ -137,9 +137,9 @@ func (s *Stream) enqueue(r core.AuditRecord) (chan error, error) {
 	case s.wait && s.down != nil:
 		return nil, fmt.Errorf("the audit sink %s does not accept records: %w", s.name, s.down)
 	case isAnonymous(&r) && (len(s.waiting) >= maxWaiting/2 || s.bytes+e.size > maxBytes/2):
-		return nil, fmt.Errorf("%d records are waiting for the audit sink %s: this record, from an unknown sender, is lost", len(s.waiting), s.name)
+		return nil, fmt.Errorf("%d records are waiting for the audit sink %s, so this record, which is from an unknown sender, is lost", len(s.waiting), s.name)
 	case len(s.waiting) >= maxWaiting || s.bytes+e.size > maxBytes:
-		return nil, fmt.Errorf("%d records are waiting for the audit sink %s: this record is lost", len(s.waiting), s.name)
+		return nil, fmt.Errorf("%d records are waiting for the audit sink %s, so this record is lost", len(s.waiting), s.name)
 	}
 	if s.wait {
 		e.done = make(chan error, 1)

@@ -117,7 +117,7 @@ func TestRecordsWaitForAnUnavailableSinkAndArriveOnceInOrder(t *testing.T) {
 			t.Errorf("at its end the sink has %d records: %v", len(strings.Fields(k.targets(t))), err)
 		}
 		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil {
-			t.Error("a closed stream accepts records")
+			t.Error("a closed stream should not accept records")
 		}
 	})
 }
@@ -194,7 +194,7 @@ func TestLostRecordsAreReported(t *testing.T) {
 		for range 10_000 {
 			send(t, s, "x")
 		}
-		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil || !strings.Contains(err.Error(), "10000 records are waiting for the audit sink keeper: this record is lost") {
+		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil || !strings.Contains(err.Error(), "10000 records are waiting for the audit sink keeper, so this record is lost") {
 			t.Errorf("the record after the last slot: %v", err)
 		}
 		if got := s.Status(); got != (audit.Status{Sink: "keeper", Waiting: 10_000, Lost: 1}) {

@@ -8,11 +8,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 )
 
-// allowlist holds sets of patterns. A tool is allowed if its name matches at least one pattern of every set; an empty
+// allowlist contains sets of patterns. A tool is allowed if its name matches at least one pattern in every set; an empty
 // allowlist allows all tools.
 type allowlist [][]string
 
-// allowlistOf combines the patterns of a request with those of the skill picked for it. The skill's patterns apply to
+// allowlistOf combines a request's patterns with those of the skill picked for it. The skill's patterns apply to
 // every tool except those of the app that the person is looking at.
 func allowlistOf(request []string, picked *skill.Skill, server string) allowlist {
 	var a allowlist
@@ -40,7 +40,7 @@ func (a allowlist) allows(name string) bool {
 
 func matches(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool {
-		// A slash has no special meaning in a tool's name. In shells, [! means what Go writes as [^.
+		// A slash has no special meaning in a tool's name. Shells write [! for Go's [^.
 		ok, err := path.Match(strings.NewReplacer("/", "\x01", "[!", "[^").Replace(g), strings.ReplaceAll(name, "/", "\x01"))
 		return ok && err == nil
 	})

@@ -50,7 +50,7 @@ type userMetadata struct {
 // that are too large.
 func checkAttachments(all []Attachment) error {
 	if len(all) > maxAttachments {
-		return core.Errorf(core.CodeBadRequest, "attachments: %d files exceed the limit of %d per message", len(all), maxAttachments)
+		return core.Errorf(core.CodeBadRequest, "attachments has %d files; the limit is %d per message", len(all), maxAttachments)
 	}
 	total := 0
 	for i, a := range all {
@@ -114,7 +114,7 @@ func (a Attachment) checkType(i int) error {
 		return core.Errorf(core.CodeBadRequest, "attachments[%d].url must be an https address of at most %d bytes", i, maxAttachmentURL)
 	}
 	if !b.IsImage() {
-		return core.Errorf(core.CodeBadRequest, "attachments[%d].url: only images can be sent by address; send other files as data", i)
+		return core.Errorf(core.CodeBadRequest, "attachments[%d].url is only for images; send other files as data", i)
 	}
 	return nil
 }
@@ -134,20 +134,20 @@ func (e *Engine) allowAttachments(all []Attachment) error {
 	if len(all) == 0 || e.features == nil || e.features.Enabled(config.FlagFileContext) {
 		return nil
 	}
-	return core.Errorf(core.CodeFeatureDisabled, "attachments are off: the feature flag %s is false", config.FlagFileContext)
+	return core.Errorf(core.CodeFeatureDisabled, "attachments are off because the feature flag %s is false", config.FlagFileContext)
 }
 
 // userMessage returns a person's message in two forms: as it is stored, and as a model receives it.
 func userMessage(conversation string, r Request) (core.Message, model.Message, error) {
 	stored := core.Message{Role: string(model.User), Content: r.Message}
 	if len(r.Attachments) == 0 {
-		return stored, model.Said(model.User, r.Message), nil
+		return stored, model.TextMessage(model.User, r.Message), nil
 	}
-	said, shown := model.Message{Role: model.User}, userMetadata{}
+	sent, shown := model.Message{Role: model.User}, userMetadata{}
 	for _, a := range r.Attachments {
 		content, err := base64.StdEncoding.DecodeString(a.Data)
 		if err != nil {
-			return stored, said, err // cannot happen: check has decoded it before
+			return stored, sent, err // cannot happen, because check has already decoded it
 		}
 		id, media := core.RandomID("att_"), a.mediaType()
 		reference := shownAttachment{ID: id, Name: a.Name, MIMEType: media, Size: len(content), URL: a.URL}
@@ -156,16 +156,16 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 			stored.Attachments = append(stored.Attachments, core.Attachment{ID: id, Name: a.Name, MIMEType: media, Content: content})
 		}
 		shown.Attachments = append(shown.Attachments, reference)
-		said.Blocks = append(said.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: media, URL: a.URL, Data: content})
+		sent.Blocks = append(sent.Blocks, model.Block{Kind: model.File, ID: id, Name: a.Name, MIMEType: media, URL: a.URL, Data: content})
 	}
 	if strings.TrimSpace(r.Message) != "" { // providers reject empty text
-		said.Blocks = append(said.Blocks, model.Block{Kind: model.Text, Text: r.Message})
+		sent.Blocks = append(sent.Blocks, model.Block{Kind: model.Text, Text: r.Message})
 	}
 	var err error
 	if stored.Metadata, err = json.Marshal(shown); err == nil {
-		stored.Blocks, err = json.Marshal([]model.Message{said})
+		stored.Blocks, err = json.Marshal([]model.Message{sent})
 	}
-	return stored, said, err
+	return stored, sent, err
 }
 
 // AttachmentsOf returns the attachments of a queued message, in the form in which they were sent.

@@ -27,7 +27,7 @@ func TestAMessageMayConsistOfAnImageAlone(t *testing.T) {
 			}
 			for _, asked := range h.asked() {
 				if got := text(asked["messages"]); strings.Contains(got, `"text":""`) {
-					t.Errorf("a provider refuses an empty text: %.500s", got)
+					t.Errorf("empty text was sent, which providers reject: %.500s", got)
 				}
 			}
 		})

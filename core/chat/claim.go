@@ -17,14 +17,14 @@ const startTimeout = 30 * time.Second
 type claimStore interface {
 	Shared() bool // whether other servers may use the same state
 	peerStore
-	// ClaimRun claims a conversation for holder among all servers, or extends the claim, until ReleaseRun or the end
+	// ClaimRun claims a conversation for holder across all servers, or extends the claim, until ReleaseRun or the end
 	// of the lease. The error is core.CodeRunInProgress if another holder has it.
 	ClaimRun(ctx context.Context, ref core.ConversationRef, holder string, lease time.Duration) error
 	ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error
 	RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) // core.CodeNotFound if there is no run
 }
 
-// claims holds the claims of this server. It is safe for concurrent use.
+// claims contains this server's claims. It is safe for concurrent use.
 type claims struct {
 	store claimStore
 	log   hclog.Logger
@@ -138,7 +138,7 @@ func (cs *claims) isActive(conversation string) bool {
 	return cs.active[conversation] != nil
 }
 
-// end returns a channel that is closed when this server's run in a conversation ends; nil if there is none.
+// end returns a channel that is closed when this server's run in a conversation ends, or nil if there is none.
 func (cs *claims) end(conversation string) <-chan struct{} {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -181,7 +181,7 @@ type claimLease struct {
 	over   chan struct{} // closed when the lease is no longer extended
 }
 
-// acquireLease claims the conversation among all servers and keeps extending the claim until release is called.
+// acquireLease claims the conversation across all servers and keeps extending the claim until release is called.
 func acquireLease(ctx context.Context, c *claim) (*claimLease, error) {
 	l := &claimLease{claim: c, holder: c.claims.store.ServerID() + "." + core.RandomID("run_"), length: c.claims.lease, over: make(chan struct{})}
 	if err := c.claims.store.ClaimRun(ctx, c.ref, l.holder, l.length); err != nil {
@@ -220,7 +220,7 @@ func (l *claimLease) extend(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case code == core.CodeNotFound || code == core.CodeRunInProgress || time.Now().After(until):
-			cs.log.Warn("chat run ended: its claim on the conversation was lost", "conversation", l.claim.ref.ID, "error", err)
+			cs.log.Warn("chat run ended because its claim on the conversation was lost", "conversation", l.claim.ref.ID, "error", err)
 			l.claim.cancelRun()
 			return
 		}
@@ -234,6 +234,6 @@ func (l *claimLease) release() {
 	defer cancel()
 	cs := l.claim.claims
 	if err := cs.store.ReleaseRun(ctx, l.claim.ref, l.holder); err != nil {
-		cs.log.Warn("could not release the claim on a conversation; other servers wait until its lease ends", "conversation", l.claim.ref.ID, "error", err)
+		cs.log.Warn("could not release the claim on a conversation; other servers must wait until its lease expires", "conversation", l.claim.ref.ID, "error", err)
 	}
 }

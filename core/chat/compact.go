@@ -13,16 +13,16 @@ import (
 
 // A conversation that does not fit into the model's context window is compacted. Old tool results are shortened
 // first. If that is not enough, the model writes a summary that replaces the older messages. Compaction only affects
-// what the model receives: the history keeps every message, and records the summary as a part of the answer that
+// what the model receives. The history keeps every message, and records the summary as a part of the answer that
 // follows it.
 
 const (
 	tokenBytes    = 4      // per token, roughly
 	fileBytes     = 6_000  // counted for a file that is not text
-	resultKept    = 1_000  // characters kept of an old tool result that is shortened
-	leastRoom     = 16_000 // bytes of messages that are assumed to fit every model
+	keptResult    = 1_000  // characters kept when an old tool result is shortened
+	minRoom       = 16_000 // bytes of messages that are assumed to fit every model
 	summaryTokens = 2_000
-	mostShrunk    = 3 // times a run compacts messages that the provider rejects as too long
+	maxShrunk     = 3 // how many times a run compacts messages that the provider rejects as too long
 
 	summaryPrompt = "You are given the older part of a conversation between a person and an assistant that calls tools. Write a summary to " +
 		"replace it, so that the assistant can continue without it: what the person wants, what was decided, what was found (with " +
@@ -49,13 +49,13 @@ func (l *loop) room(ctx context.Context) int {
 		used += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	tokens := window - l.llm.models.maxOutput
-	return max(tokens*tokenBytes*9/10-used, leastRoom)
+	return max(tokens*tokenBytes*9/10-used, minRoom)
 }
 
-// keepFitting compacts the messages if they are known to be too long for the model.
-func (l *loop) keepFitting(ctx context.Context, emit Emit) {
+// compactIfTooLong compacts the messages if they are known to be too long for the model.
+func (l *loop) compactIfTooLong(ctx context.Context, emit Emit) {
 	size := sizeOf(l.messages)
-	if size <= leastRoom { // fits every model
+	if size <= minRoom { // fits every model
 		return
 	}
 	room := l.room(ctx)
@@ -71,7 +71,7 @@ func (l *loop) keepFitting(ctx context.Context, emit Emit) {
 // again.
 func (l *loop) shrink(ctx context.Context, emit Emit, answer model.Answer, err error) bool {
 	failed, ok := errors.AsType[*model.Error](err)
-	if !ok || failed.Failure != model.TooLong || len(answer.Blocks) > 0 || l.shrunk == mostShrunk {
+	if !ok || failed.Failure != model.TooLong || len(answer.Blocks) > 0 || l.shrunk == maxShrunk {
 		return false
 	}
 	l.shrunk++
@@ -117,7 +117,7 @@ func (l *loop) summarize(ctx context.Context, messages []model.Message, room int
 	start := time.Now()
 	answer, err := model.Call(ctx, l.llm.provider, l.llm.name, model.Request{
 		System: []string{summaryPrompt}, MaxTokens: min(summaryTokens, l.llm.models.maxOutput),
-		Messages: []model.Message{model.Said(model.User, withoutMiddle(transcriptOf(messages), room*3/4))},
+		Messages: []model.Message{model.TextMessage(model.User, withoutMiddle(transcriptOf(messages), room*3/4))},
 	}, model.Pieces{}, func(*model.Error, time.Duration) {})
 	used := l.llm.usage(l.caller, answer.Usage, start)
 	l.e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)
@@ -129,7 +129,7 @@ func (l *loop) summarize(ctx context.Context, messages []model.Message, room int
 	}
 	text := strings.TrimSpace(answer.Text())
 	if err == nil && text == "" {
-		err = errors.New("the model wrote no summary")
+		err = errors.New("the model did not write a summary")
 	}
 	return text, err
 }
@@ -156,7 +156,7 @@ func shortenResults(messages []model.Message) (out []model.Message, changed bool
 	out = slices.Clone(messages)
 	for i := range max(len(out)-1, 0) {
 		for j, b := range out[i].Blocks {
-			if b.Kind != model.ToolResult || len(b.Text) <= 2*resultKept && len(b.Files) == 0 {
+			if b.Kind != model.ToolResult || len(b.Text) <= 2*keptResult && len(b.Files) == 0 {
 				continue
 			}
 			if &out[i].Blocks[0] == &messages[i].Blocks[0] {
@@ -164,8 +164,8 @@ func shortenResults(messages []model.Message) (out []model.Message, changed bool
 			}
 			changed = true
 			b.Files = nil
-			if len(b.Text) > 2*resultKept {
-				b.Text = head(b.Text, resultKept) + resultNote
+			if len(b.Text) > 2*keptResult {
+				b.Text = head(b.Text, keptResult) + resultNote
 			}
 			out[i].Blocks[j] = b
 		}
@@ -175,11 +175,11 @@ func shortenResults(messages []model.Message) (out []model.Message, changed bool
 
 // cutOf returns how many messages a summary should replace so that the rest does not exceed the given number of
 // bytes, or 0 if none can be replaced. A tool result stays with its call, and the last message is always kept.
-func cutOf(messages []model.Message, most int) (cut int) {
+func cutOf(messages []model.Message, limit int) (cut int) {
 	size := 0
 	for i := len(messages) - 1; i > 0; i-- {
 		size += sizeOf(messages[i : i+1])
-		if cut > 0 && size > most {
+		if cut > 0 && size > limit {
 			break
 		}
 		answers := slices.ContainsFunc(messages[i].Blocks, func(b model.Block) bool { return b.Kind == model.ToolResult })
@@ -188,7 +188,7 @@ func cutOf(messages []model.Message, most int) (cut int) {
 		}
 	}
 	if cut == 1 && !slices.ContainsFunc(messages[0].Blocks, func(b model.Block) bool { return b.Kind != model.Summary }) {
-		return 0 // a summary of a summary saves nothing
+		return 0 // summarizing a summary saves nothing
 	}
 	return cut
 }
@@ -223,13 +223,13 @@ func transcriptOf(messages []model.Message) string {
 	return b.String()
 }
 
-// withoutMiddle cuts text that exceeds the limit (most, in bytes) by replacing its middle with a note, which is not
+// withoutMiddle shortens text that is longer than limit bytes by replacing its middle with a note, which is not
 // counted.
-func withoutMiddle(text string, most int) string {
-	if len(text) <= most {
+func withoutMiddle(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	begin := strings.ToValidUTF8(text[:most/3], "")
-	end := strings.ToValidUTF8(text[len(text)-most*2/3:], "")
+	begin := strings.ToValidUTF8(text[:limit/3], "")
+	end := strings.ToValidUTF8(text[len(text)-limit*2/3:], "")
 	return begin + "\n[A part in the middle is left out.]\n" + end
 }

@@ -16,12 +16,12 @@ func (e *Engine) Conversation(ctx context.Context, c core.Caller, id string) (co
 	return e.store.Conversation(ctx, c.Conversation(id))
 }
 
-// Restore creates a new conversation for the caller from exported messages. The error is core.CodeBadRequest, naming
+// Restore creates a new conversation for the caller from exported messages. The error is core.CodeBadRequest, and names
 // the invalid field. Usage is not restored, because the model calls belong to the original.
 func (e *Engine) Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error) {
 	made := core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID}
 	if title != nil {
-		made.Title = strings.TrimSpace(core.PlainText(*title)) // an older server may have exported a title that is refused today
+		made.Title = strings.TrimSpace(core.PlainText(*title)) // an older server may have exported a title that is now rejected
 	}
 	if len([]rune(made.Title)) > titleLimit {
 		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "conversation.title must have at most %d characters", titleLimit)

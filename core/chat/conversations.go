@@ -66,7 +66,7 @@ func (e *Engine) Fork(ctx context.Context, c core.Caller, id string, atMessage *
 		return e.store.ForkConversation(ctx, c.Conversation(id), -1)
 	}
 	if *atMessage < 0 {
-		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "atMessage must be 0 or more: it is the number of messages to copy")
+		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "atMessage, the number of messages to copy, must be 0 or more")
 	}
 	return e.store.ForkConversation(ctx, c.Conversation(id), *atMessage)
 }
@@ -86,7 +86,7 @@ func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 		return err
 	}
 	e.publish(ref, core.EventConversationDeleted, core.ConversationDeleted{ID: ref.ID})
-	e.titles.start(func() { e.tools.EndSession(elicit.SessionID(ref.ID)) }) // apps may be slow to end
+	e.titles.start(func() { e.tools.EndSession(elicit.SessionID(ref.ID)) }) // apps may be slow to stop
 	return nil
 }
 

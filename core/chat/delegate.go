@@ -79,7 +79,7 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	if outer != nil && outer.loop.depth > 0 {
 		return nil, core.Errorf(core.CodeBadRequest, "a delegated task cannot delegate further; do it yourself")
 	}
-	if outer == nil { // outside a run, the delegated task itself counts as a run
+	if outer == nil { // outside a run, the delegated task itself is treated as a run
 		release, err := e.AcquireRun(ctx, c)
 		if err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	return map[string]any{"answer": last, "stopReason": reason, "iterations": inner.iterations, "toolCalls": len(inner.calls)}, nil
 }
 
-// guardOf returns the guard of a task that was delegated from outside a run. Nothing else ends such a task when its
+// guardOf returns the guard for a task that was delegated from outside a run. Nothing else ends such a task when its
 // caller loses a right. While the rights cannot be read, the task continues.
 func (e *Engine) guardOf(c core.Caller) func(context.Context) (core.Caller, error) {
 	if e.access == nil {
@@ -123,7 +123,7 @@ func (e *Engine) guardOf(c core.Caller) func(context.Context) (core.Caller, erro
 	}
 }
 
-// newTask creates the loop of a delegated task. It uses the model of the delegating run and has no more rights than
+// newTask creates the loop for a delegated task. It uses the delegating run's model and has no more rights than
 // that run. Its usage counts toward that run.
 func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
 	instructions, err := e.Instructions(ctx, c)
@@ -133,7 +133,7 @@ func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, oute
 	l := &loop{
 		e: e, caller: c, runID: core.RandomID("run_"), depth: 1, limit: min(in.MaxIterations, delegateMost), totals: &tally{},
 		system:   append(systemPrompt(c, instructions, e.skills.Skills(c.Workspace.ID), nil, nil, time.Now()), delegatePrompt),
-		messages: []model.Message{model.Said(model.User, in.Task)},
+		messages: []model.Message{model.TextMessage(model.User, in.Task)},
 	}
 	allow, server, conversation := allowlistOf(in.AllowedTools, nil, ""), "", ""
 	var disabled []string

@@ -24,14 +24,14 @@ const (
 	wholeResult = 8 << 20
 )
 
-// dispatched holds the completed tool calls of one turn, in the order in which the model requested them.
+// dispatched contains one turn's completed tool calls, in the order in which the model requested them.
 type dispatched struct {
 	calls    []ToolCall
 	results  []model.Block
 	emitLast func() // emits tool.done for the call that completed last
 }
 
-// dispatch makes the tool calls of one turn concurrently. emitLast of the result emits the event of the call that
+// dispatch makes one turn's tool calls concurrently. emitLast of the result emits the event for the call that
 // completes last; call it after the turn is stored.
 func (l *loop) dispatch(ctx context.Context, asked []*model.Block, emit Emit) dispatched {
 	d := dispatched{calls: make([]ToolCall, len(asked)), results: make([]model.Block, len(asked)), emitLast: func() {}}
@@ -94,7 +94,7 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 	if err != nil {
 		return nil, "The tool was not called. " + sentenceOf(err), false
 	}
-	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // strings always marshal
+	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // cannot fail for strings
 	ctx = withTask(ctx, &task{loop: l, call: c.ID, progress: func(message string, step float64) {
 		emit(Event{EventToolProgress, toolProgress{RunID: l.runID, ID: c.ID, Progress: step, Message: message}})
 	}})
@@ -158,7 +158,7 @@ func (l *loop) failureText(ctx context.Context, name string, err error) string {
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok || known.Code == core.CodeInternal {
 		l.e.log.Warn("tool call failed", "tool", name, "error", err)
-		return "The tool failed: its app could not be reached, or ended during the call."
+		return "The tool failed: its app could not be reached, or stopped during the call."
 	}
 	text := known.Message
 	if details, err := json.Marshal(known.Details); err == nil && known.Details != nil {

@@ -1,10 +1,10 @@
 // Package chat lets people chat with a model that uses a workspace's tools.
 //
-// It owns the agent loop: the prompt and tools of each model call, the tool calls, the end and the events of a run,
+// It owns the agent loop: the prompt and tools for each model call, the tool calls, the end and the events of a run,
 // and the compaction of conversations that are too long. It also owns model selection, the claim of a conversation
 // for one run, and conversation titles, attachments, queued messages, delegated tasks and the related system tools.
-// Its subpackages own the model providers and prices (model), the skills (skill), and the questions of apps to the
-// person of a run (elicit).
+// Its subpackages own the model providers and prices (model), the skills (skill), and apps' questions to the
+// person behind a run (elicit).
 //
 // A conversation is stored as it progresses. The person's message is stored before the run reports that it has
 // started. Each turn of the model, with its tool results, is stored before the next turn starts, and the last one

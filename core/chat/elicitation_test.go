@@ -166,7 +166,7 @@ func TestAUserIsSentToAURL(t *testing.T) {
 	}
 }
 
-func TestAQuestionThatNobodyAnswersIsDeclinedAfterATime(t *testing.T) {
+func TestAQuestionThatNobodyAnswersIsDeclinedAfterATimeout(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.SetQuestionTimeout(50 * time.Millisecond)
 	h.asksFor(form)

@@ -43,7 +43,7 @@ type Store interface {
 	// WorkspaceInstructions returns the admins' instructions for every model in a workspace; "" if there are none.
 	WorkspaceInstructions(ctx context.Context, workspace string) (string, error)
 	SetWorkspaceInstructions(ctx context.Context, workspace, text string) error
-	// PutToolVerdicts stores which sets of tools models accepted or refused. ToolVerdicts returns the verdicts since a
+	// PutToolVerdicts stores which sets of tools models accepted or rejected. ToolVerdicts returns the verdicts since a
 	// time by the model with an origin, or by all models for the origin "".
 	PutToolVerdicts(ctx context.Context, all ...core.ToolVerdict) error
 	ToolVerdicts(ctx context.Context, origin string, since time.Time) ([]core.ToolVerdict, error)
@@ -100,7 +100,7 @@ type Options struct {
 	Skills *skill.Library
 	Models *Models
 	Logger hclog.Logger
-	// Access is consulted during tasks that were delegated from outside a run; nil if the rights of callers never
+	// Access is consulted during tasks that were delegated from outside a run; nil if callers' rights never
 	// change.
 	Access Access
 	// Features enables or disables attachments; nil enables them.
@@ -117,10 +117,10 @@ type Options struct {
 	// RunLease is how long other servers that share the state respect a run after its server was killed; 0 means 15
 	// s.
 	RunLease time.Duration
-	// ToolBudget limits the tool definitions that a model is offered, in tokens; 0 means 75,000. The model has to
+	// ToolBudget limits the tool definitions that are offered to a model, in tokens; 0 means 75,000. The model has to
 	// search for the tools that do not fit.
 	ToolBudget int
-	// QuestionTimeout is how long an app's question waits for the person before it counts as declined; 0 means 5 min.
+	// QuestionTimeout is how long an app's question waits for the person before it is treated as declined; 0 means 5 min.
 	QuestionTimeout time.Duration
 }
 
@@ -139,7 +139,7 @@ type Engine struct {
 	limits       *limits.Limits
 	tokensPerDay int64
 
-	toolBytes int // limit for the tools that a model is offered
+	toolBytes int // limit for the tools that are offered to a model
 
 	titles    titles
 	questions *elicit.Questions
@@ -167,7 +167,7 @@ func New(o Options) *Engine {
 	return e
 }
 
-// UseModels replaces the models. Runs that have already started keep the models they started with.
+// UseModels replaces the models. Runs that have already started keep using their models.
 func (e *Engine) UseModels(m *Models) { e.models.Swap(m).Close() }
 
 // SetQuestionTimeout replaces Options.QuestionTimeout for new questions.

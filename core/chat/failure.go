@@ -24,7 +24,7 @@ func KeySetting(model string) string {
 	return "models.providers." + provider + ".apiKey"
 }
 
-// failure converts the error that ended a run into one for the person who chats. Only admins of the organization see the
+// failure converts the error that ended a run into one for the person who is chatting. Only admins of the organization see the
 // provider's own words, and why it was unreachable.
 func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	if known, ok := errors.AsType[*core.Error](err); ok {
@@ -33,7 +33,7 @@ func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	p, ok := errors.AsType[*model.Error](err)
 	if !ok {
 		e.log.Error("chat run failed", "model", s.full, "error", err)
-		return core.Wrap(core.CodeEngineError, err, "the server failed to run the chat; its log has the reason")
+		return core.Wrap(core.CodeEngineError, err, "the server failed to run the chat; the reason is in its log")
 	}
 	e.log.Warn("model call failed", "model", s.full, "status", p.Status, "error", err) // the error names the host
 	code, text := sentenceFor(p, s.full)
@@ -59,7 +59,7 @@ func sentenceFor(p *model.Error, full string) (core.Code, string) {
 	case model.ServerError:
 		return core.CodeProviderError, provider + " reported an internal error; try again later"
 	case model.TooLong:
-		return core.CodeProviderError, "the conversation is too long for " + full + ": continue in a new one, or fork this one at an earlier message"
+		return core.CodeProviderError, "the conversation is too long for " + full + "; continue in a new one, or fork this one at an earlier message"
 	case model.Unreachable:
 		return core.CodeProviderError, provider + " cannot be reached"
 	case model.Broken:
@@ -72,16 +72,16 @@ func sentenceFor(p *model.Error, full string) (core.Code, string) {
 // wordsFor returns the rest of the sentence: the reason if c is an admin, and otherwise where an admin can find the
 // reason.
 func wordsFor(c core.Caller, p *model.Error) string {
-	isAdmin, said := c.User.OrgRole.Admin(), p.Status != 0 || p.Reported
+	isAdmin, reported := c.User.OrgRole.Admin(), p.Status != 0 || p.Reported
 	switch {
 	case isAdmin && p.Failure == model.Unreachable:
 		return ": " + p.Host + ": " + p.Message
-	case isAdmin && said && p.Message != "":
+	case isAdmin && reported && p.Message != "":
 		return ". It says: " + cleanReason(p.Message)
 	case p.Failure == model.Unreachable:
-		return " at the moment; the server's log has the reason"
+		return " at the moment; the reason is in the server's log"
 	case p.Failure == model.Refused:
-		return "; the server's log has the reason"
+		return "; the reason is in the server's log"
 	default:
 		return ""
 	}

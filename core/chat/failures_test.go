@@ -29,10 +29,10 @@ func TestProviderFailuresHaveReadableMessages(t *testing.T) {
 		want    string
 		asked   int
 	}{
-		"a wrong key":                         {`{"match":{},"response":{"error":{"message":"invalid x-api-key","type":"authentication_error"},"status":401}}`, core.CodeProviderAuth, "key", 1},
+		"an invalid key":                      {`{"match":{},"response":{"error":{"message":"invalid x-api-key","type":"authentication_error"},"status":401}}`, core.CodeProviderAuth, "key", 1},
 		"a rate limit for an hour":            {`{"match":{},"response":{"error":{"message":"slow down","type":"rate_limit_error"},"status":429,"retryAfter":3600}}`, core.CodeRateLimited, "is limiting", 1},
 		"too long":                            {`{"match":{},"response":{"error":{"message":"prompt is too long: 250000 tokens > 200000 maximum context length","type":"invalid_request_error","code":"context_length_exceeded"},"status":400}}`, core.CodeProviderError, "too long", 1},
-		"a request that the provider refuses": {`{"match":{},"response":{"error":{"message":"bad tool schema at /secret","type":"invalid_request_error"},"status":400}}`, core.CodeProviderError, "did not accept", 3},
+		"a request that the provider rejects": {`{"match":{},"response":{"error":{"message":"bad tool schema at /secret","type":"invalid_request_error"},"status":400}}`, core.CodeProviderError, "did not accept", 3},
 		"a broken stream":                     {`{"match":{},"response":{"content":"This is a long answer that is never completed, because the stream breaks."},"truncateAfterChunks":5,"chunkSize":5,"latency":40}`, core.CodeProviderError, "broke", 1},
 	} {
 		for _, protocol := range protocols() {
@@ -217,7 +217,7 @@ func TestOnlyAdminsSeeWhyAProviderCannotBeReached(t *testing.T) {
 		}
 		_, err = run.Do(t.Context(), nil)
 		if cause := strings.Contains(err.Error(), "127.0.0.1:") && strings.Contains(err.Error(), "TLS: the certificate"); core.CodeOf(err) != core.CodeProviderError || cause != c.cause {
-			t.Errorf("%s reads %v", name, err)
+			t.Errorf("%s sees %v", name, err)
 		}
 		if strings.Contains(err.Error(), "canary") {
 			t.Errorf("the key is in %v", err)
@@ -242,7 +242,7 @@ func TestOnlyAdminsSeeTheProvidersOwnWords(t *testing.T) {
 	}
 }
 
-func TestAKeyThatAProviderRepeatsIsNotInItsFailure(t *testing.T) {
+func TestAnAPIKeyEchoedByAProviderIsRedacted(t *testing.T) {
 	const key = "canary-key-0123456789"
 	for _, protocol := range protocols() {
 		h := open(t, protocol, func(c *config.Models) {
@@ -315,7 +315,7 @@ func panicsAt(t *testing.T, event string) {
 	}
 	id := events.data("chat.start")[0]["conversationId"].(string)
 	messages := must2(h.History(t.Context(), owner(), id))
-	if len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopMessage":"the server failed to run the chat; its log has the reason"`) {
+	if len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopMessage":"the server failed to run the chat; the reason is in its log"`) {
 		t.Errorf("the history has %+v", messages)
 	}
 	if event == chat.EventToolStart || event == chat.EventToolDone {

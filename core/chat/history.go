@@ -34,13 +34,13 @@ func (e *Engine) History(ctx context.Context, c core.Caller, id string) ([]core.
 		return nil, err
 	}
 	if last := len(stored) - 1; last >= 0 && stored[last].Unfinished && (stored[last].Claimed || e.claims.isActive(id)) {
-		stored[last].Metadata = goingOn(stored[last].Metadata)
+		stored[last].Metadata = withoutStop(stored[last].Metadata)
 	}
 	return mergeRuns(stored), nil
 }
 
-// goingOn returns the metadata of an unfinished turn without a stop reason, for a run that is still active.
-func goingOn(metadata json.RawMessage) json.RawMessage {
+// withoutStop returns the metadata of an unfinished turn without a stop reason, for a run that is still active.
+func withoutStop(metadata json.RawMessage) json.RawMessage {
 	without, err := rawjson.Without(metadata, "stopReason", "stopMessage")
 	if err != nil {
 		return metadata
@@ -72,11 +72,11 @@ func mergeMessage(turns []core.Message) core.Message {
 	var texts []string
 	var sum messageMetadata
 	parts := make([]turnParts, len(turns))
-	special := false // there are parts other than the text
+	hasParts := false // there are parts other than the text
 	priced, readable := true, true
 	for i, t := range turns {
 		parts[i] = turnParts{before: reasoningOf(t.Blocks), text: t.Content}
-		special = special || len(parts[i].before) > 0
+		hasParts = hasParts || len(parts[i].before) > 0
 		if t.Content != "" {
 			texts = append(texts, t.Content)
 		}
@@ -93,11 +93,11 @@ func mergeMessage(turns []core.Message) core.Message {
 	if !priced {
 		sum.CostUSD = nil
 	}
-	special = special || len(sum.ToolCalls) > 0
-	if !special && len(turns) == 1 {
+	hasParts = hasParts || len(sum.ToolCalls) > 0
+	if !hasParts && len(turns) == 1 {
 		return whole
 	}
-	if special {
+	if hasParts {
 		sum.Parts = partsOfTurns(parts)
 	}
 	if raw, err := json.Marshal(sum); err == nil && readable {

@@ -117,7 +117,7 @@ func TestHistoryKeepsTheOrderOfARunThatEndsWithItsToolCalls(t *testing.T) {
 		t.Errorf("%s, %v", message.Metadata, err)
 	}
 	if meta := metadataOf(t, message); meta.StopReason != chat.MaxIterations || meta.StopMessage != answer.StopMessage || meta.StopMessage == "" || meta.Iterations != 1 {
-		t.Errorf("%s does not say why the run ended", message.Metadata)
+		t.Errorf("%s should explain why the run ended", message.Metadata)
 	}
 }
 

@@ -69,9 +69,9 @@ func (s *imageScaler) fitAll(ctx context.Context, messages []model.Message) []mo
 	return out
 }
 
-// fit scales down the images that are larger than models use. It drops images that have too many bytes to send, or
+// fit scales down images that are larger than models use. It drops images that have too many bytes to send, or
 // too many pixels to decode.
-func (s *imageScaler) fit(ctx context.Context, images []model.Block) (fitting []model.Block) {
+func (s *imageScaler) fit(ctx context.Context, images []model.Block) (fitted []model.Block) {
 	for _, b := range images {
 		about, _, err := image.DecodeConfig(bytes.NewReader(b.Data))
 		switch {
@@ -81,10 +81,10 @@ func (s *imageScaler) fit(ctx context.Context, images []model.Block) (fitting []
 			b = s.smaller(ctx, b)
 		}
 		if len(b.Data) <= imageLimit {
-			fitting = append(fitting, b)
+			fitted = append(fitted, b)
 		}
 	}
-	return fitting
+	return fitted
 }
 
 func countImages(messages []model.Message) (n int) {
@@ -111,7 +111,7 @@ func (s *imageScaler) fitAttached(ctx context.Context, b model.Block, edge int) 
 	return b
 }
 
-// smaller returns the image encoded again, with at most imageEdge pixels on an edge, or the image unchanged if it
+// smaller returns the image re-encoded with at most imageEdge pixels on an edge, or the image unchanged if it
 // cannot be decoded.
 func (s *imageScaler) smaller(ctx context.Context, b model.Block) model.Block {
 	select {

@@ -18,7 +18,7 @@ func delegated(h *fixture, task string) error {
 	return err
 }
 
-func TestATaskDelegatedFromOutsideARunCountsAsARun(t *testing.T) {
+func TestATaskDelegatedFromOutsideARunIsTreatedAsARun(t *testing.T) {
 	h := open(t, "openai", nil, func(o *chat.Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.ChatRuns: 1}})
 	})

@@ -18,8 +18,8 @@ const (
 	maxLive     = 8 << 20   // bytes of events kept for clients that join a run
 )
 
-// errServerEnds is the cancellation cause of detached runs when their server shuts down.
-var errServerEnds = errors.New("the server is shutting down")
+// errShutdown is the cancellation cause of detached runs when their server shuts down.
+var errShutdown = errors.New("the server is shutting down")
 
 // Live is a run that continues even if its client disconnects. It keeps the run's latest events for clients that
 // join.
@@ -42,7 +42,7 @@ type liveEvent struct {
 	data []byte
 }
 
-// detached holds the detached runs of this server, by conversation.
+// detached contains this server's detached runs, by conversation.
 type detached struct {
 	life  context.Context //nolint:containedctx // ends when the engine closes
 	end   context.CancelCauseFunc
@@ -62,7 +62,7 @@ func newDetached() *detached {
 
 // close ends all runs and waits until they are stored, or until ctx ends.
 func (d *detached) close(ctx context.Context) error {
-	d.end(errServerEnds)
+	d.end(errShutdown)
 	return core.Await(ctx, func() {
 		d.runs.Wait()
 		d.peers() // peer servers have now received the end of each run
@@ -190,7 +190,7 @@ func (l *Live) Follow(ctx context.Context, last string, write func(id, name stri
 // eventID returns the id of an event: the run's id and the number of the event in the run.
 func eventID(run string, number int) string { return run + "." + strconv.Itoa(number) }
 
-// eventNumber returns the number in the id of one of the run's events; 0 for any other id.
+// eventNumber returns the number in the id of one of the run's events, or 0 for any other id.
 func eventNumber(run, id string) int {
 	number, _ := strings.CutPrefix(id, run+".")
 	n, _ := strconv.Atoi(number)

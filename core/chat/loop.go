@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// loop calls a model and the tools that it requests, again and again, until the model requests none. A run is one
+// loop repeatedly calls a model and the tools that it requests, until the model requests none. A run is one
 // loop, and so is a delegated task.
 type loop struct {
 	e            *Engine
@@ -44,7 +44,7 @@ type loop struct {
 	calls      []ToolCall
 	summary    *model.Block    // replaces older messages; nil once it is stored with a turn
 	fits       int             // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
-	probed     bool            // this run has already searched for refused tools
+	probed     bool            // this run has already searched for rejected tools
 	leftOut    map[string]bool // hashes of the tools that are left out of this run
 	shrunk     int             // how many times the provider rejected the messages as too long
 	word       string          // the provider's own reason, for UnknownEnd
@@ -64,7 +64,7 @@ type turn struct {
 	stopMessage string // explains stopped to the person
 }
 
-// usage returns the usage to record: none if the provider did not answer at all.
+// usage returns the usage to record: none if the provider did not respond at all.
 func (t turn) usage() []core.Usage {
 	if t.used.At.IsZero() {
 		return nil
@@ -89,7 +89,7 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 		if l.hasLostAccess(ctx) {
 			return l.storeCancelled(ctx)
 		}
-		l.keepFitting(ctx, emit)
+		l.compactIfTooLong(ctx, emit)
 		l.iterations++
 		l.turn = newUnfinished(l.save)
 		answer, used, err := l.callModel(ctx, emit)
@@ -151,7 +151,7 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	var reason StopReason
 	switch {
 	case ctx.Err() != nil:
-		reason = l.leftFor(ctx)
+		reason = l.stopReason(ctx)
 	case l.hasLostAccess(ctx):
 		reason = Cancelled
 	default:
@@ -206,7 +206,7 @@ func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.
 		t.used.At = time.Time{} // see turn.usage
 	}
 	if ctx.Err() != nil {
-		reason := l.leftFor(ctx)
+		reason := l.stopReason(ctx)
 		t.stop(reason, l.stopMessage(reason))
 		err = nil // a cancelled run is not a failure
 	} else {
@@ -225,14 +225,14 @@ func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.
 func (l *loop) storeCancelled(ctx context.Context) (StopReason, error) {
 	reason := Cancelled
 	if ctx.Err() != nil {
-		reason = l.leftFor(ctx)
+		reason = l.stopReason(ctx)
 	}
 	t := turn{summary: l.summary}
 	t.stop(reason, l.stopMessage(reason))
 	return reason, l.store(ctx, t)
 }
 
-// stop ends the run with a turn. The history says why, even if there is nothing else in the turn.
+// stop ends the run with a turn. The history states why, even if there is nothing else in the turn.
 func (t *turn) stop(reason StopReason, message string) {
 	t.stopped, t.stopMessage = reason, message
 	t.fill()
@@ -246,17 +246,17 @@ func (t *turn) fill() {
 	}
 }
 
-// leftFor returns the stop reason for a run whose context has ended.
-func (l *loop) leftFor(ctx context.Context) StopReason {
+// stopReason returns the stop reason for a run whose context has ended.
+func (l *loop) stopReason(ctx context.Context) StopReason {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, errServerEnds) {
+	if errors.Is(cause, errShutdown) {
 		return Incomplete
 	}
 	l.lost = sentenceOf(cause)
 	return Cancelled
 }
 
-// sentenceOf returns the message of a core.Error, which says why the caller may not continue; "" for other errors.
+// sentenceOf returns the message of a core.Error, which explains why the caller may not continue, or "" for other errors.
 func sentenceOf(err error) string {
 	if lost, ok := errors.AsType[*core.Error](err); ok {
 		return lost.Message

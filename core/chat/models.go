@@ -29,7 +29,7 @@ const (
 	settingFast    = "models.fast"
 )
 
-// Models holds the models that can be called, and their prices. It is immutable except for the context windows that
+// Models contains the models that can be called, and their prices. It is immutable except for the context windows that
 // providers report.
 type Models struct {
 	providers map[string]provider
@@ -44,7 +44,7 @@ type Models struct {
 
 type provider struct {
 	calls  model.Provider
-	vendor string // the vendor whose API it speaks, for traces
+	vendor string // the vendor whose API it supports, for traces
 	usable bool   // it has a key or does not need one
 	at     string // base URL; "" for the vendor's own
 	close  func()
@@ -89,21 +89,21 @@ type selected struct {
 	full     string // provider:model
 	name     string // the provider's name for the model
 	provider model.Provider
-	vendor   string // the vendor whose API the provider speaks, for traces
+	vendor   string // the vendor whose API the provider supports, for traces
 	origin   string // the origin of the model's answers; see model.Origin
 	models   *Models
 }
 
 const listTimeout = 10 * time.Second // for fetching a provider's list of models
 
-// window returns the size of the model's context in tokens: as configured, or else as its provider lists it. The
-// provider is asked once. The result is 0 if the size is unknown.
+// window returns the size of the model's context in tokens: as configured, or else as listed by its provider. The
+// list is requested once. The result is 0 if the size is unknown.
 func (s selected) window(ctx context.Context) int {
 	if n := s.models.windows[s.full]; n > 0 {
 		return n
 	}
 	if n, known := s.models.listed.Load(s.full); known {
-		return n.(int) //nolint:forcetypeassert // the map has nothing else
+		return n.(int) //nolint:forcetypeassert // the map contains nothing else
 	}
 	limited, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -123,10 +123,10 @@ func (m *Models) find(full string) (selected, error) {
 	case !ok || of == "" || len(full) > modelLength || strings.ContainsFunc(full, unicode.IsControl):
 		return selected{}, core.Errorf(core.CodeBadRequest, "model must be of the form provider:model, such as anthropic:claude-sonnet-5")
 	case !known:
-		return selected{}, core.Errorf(core.CodeBadRequest, "model: there is no provider %q; the providers are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
+		return selected{}, core.Errorf(core.CodeBadRequest, "model refers to the provider %q, which does not exist; the providers are %s", name, strings.Join(slices.Sorted(maps.Keys(m.providers)), ", "))
 	case !p.usable:
 		return selected{}, core.Errorf(core.CodeModelNotConfigured,
-			"the model provider %s has no key: set models.providers.%s.apiKey%s", name, name, environmentHint(name))
+			"the model provider %q has no key; set models.providers.%s.apiKey%s", name, name, environmentHint(name))
 	}
 	return selected{full: full, name: of, provider: p.calls, vendor: p.vendor, origin: model.Origin(full, p.at), models: m}, nil
 }
@@ -150,7 +150,7 @@ func (e *Engine) selectModel(ctx context.Context, asked string) (selected, error
 	}
 	if current == "" {
 		return selected{}, core.Errorf(core.CodeModelNotConfigured,
-			"no model is configured: set models.default to provider:model, such as anthropic:claude-sonnet-5, and the provider's key "+
+			"no model is configured; set models.default to provider:model, such as anthropic:claude-sonnet-5, and the provider's key "+
 				"(ANTHROPIC_API_KEY, OPENAI_API_KEY, or models.providers.<name>.apiKey)")
 	}
 	return notRequested(m.find(current))
@@ -169,7 +169,7 @@ func (e *Engine) selectFastModel(ctx context.Context) (selected, error) {
 	return notRequested(m.find(current))
 }
 
-// notRequested rewords the error for a model that was not named by a request but by a setting.
+// notRequested rewords the error for a model that does not come from a request but from a setting.
 func notRequested(c selected, err error) (selected, error) {
 	if err != nil && core.CodeOf(err) == core.CodeBadRequest {
 		err = core.Errorf(core.CodeModelNotConfigured, "models.default and models.fast: %w", err)

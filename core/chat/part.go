@@ -28,7 +28,7 @@ type Part struct {
 	Ms    int64  `json:"ms,omitempty"`    // for reasoning: how long it took
 }
 
-// turnParts holds what the model produced in one turn.
+// turnParts contains what the model produced in one turn.
 type turnParts struct {
 	before []Part // reasoning and summaries, before the text
 	text   string

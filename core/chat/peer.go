@@ -12,16 +12,16 @@ import (
 )
 
 // The events of a run are kept in the memory of its server. A client can join or stop the run through any server of the
-// cluster: the claim of the conversation names the server that has the run, and that server answers peer requests.
+// cluster. The conversation's claim names the server that has the run, and that server answers peer requests.
 
 const (
 	peerTopic   = "runs"
 	peerBatch   = 2 << 20                // bytes of events in one reply
 	peerPause   = 100 * time.Millisecond // time to collect events for one reply
-	peerWait    = 20 * time.Second       // maximum wait for the next event: the requesting server may have ended
-	leastAsking = 64                     // requests of one user that may wait at a time, if limits.streams is not higher
-	mostAsking  = 1024                   // the same, if limits.streams is 0
-	askingUsers = 4                      // users who can have the maximum number of requests waiting at once; the server also handles no more than that
+	peerWait    = 20 * time.Second       // maximum wait for the next event, because the requesting server may have stopped
+	minAsking   = 64                     // how many of one user's requests may wait at a time, if limits.streams is not higher
+	maxAsking   = 1024                   // the same, if limits.streams is 0
+	askingUsers = 4                      // how many users can have the maximum number of requests waiting at once; the server handles no more than that either
 	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )
 
@@ -29,9 +29,9 @@ const (
 type peerStore interface {
 	ServerID() string
 	// RequestPeer sends a question to a peer server and returns its answer. The error is core.CodeNotFound if the
-	// server no longer exists, and core.CodeUnavailable if it ended before it answered.
+	// server no longer exists, and core.CodeUnavailable if it stopped before it answered.
 	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
-	// ServePeers answers questions of peer servers until ctx ends, up to limit at a time.
+	// ServePeers answers questions from peer servers until ctx ends, up to limit at a time.
 	ServePeers(ctx context.Context, topic string, limit int, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
 
@@ -169,7 +169,7 @@ func (l *Live) gather(ctx context.Context, q runRequest) (runReply, error) {
 // that server has no such run, and core.CodeRateLimited if too many of the user's requests are waiting.
 func (e *Engine) askPeer(ctx context.Context, server, user string, q runRequest) (runReply, error) {
 	if e.asking.Take(user) != nil {
-		return runReply{}, core.Errorf(core.CodeRateLimited, "too many of your requests to other servers are waiting: the limit is %d", e.asking.Share()).WithRetryAfter(time.Second)
+		return runReply{}, core.Errorf(core.CodeRateLimited, "too many of your requests to other servers are waiting; the limit is %d", e.asking.Share()).WithRetryAfter(time.Second)
 	}
 	defer e.asking.Release(user)
 	question, err := json.Marshal(q)
@@ -230,7 +230,7 @@ func (e *Engine) joinPeer(ctx context.Context, ref core.ConversationRef) (Follow
 	return peerRun{e, server, ref.Owner, ref.ID, r.Run}, nil
 }
 
-// Follow implements Follower for a run on a peer server. It returns an error if that server has ended.
+// Follow implements Follower for a run on a peer server. It returns an error if that server has stopped.
 func (p peerRun) Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error {
 	var part []byte // the part of the next event
 	for after := eventNumber(p.id, last); ; {
@@ -257,6 +257,6 @@ func (p peerRun) Follow(ctx context.Context, last string, write func(id, name st
 // placesToAsk returns the places for requests to peer servers. Each stream of a run on a peer server takes one, so a user has
 // at least as many as streams.
 func placesToAsk(l *limits.Limits) *limits.Places {
-	share := max(leastAsking, cmp.Or(l.Share(limits.Streams), mostAsking))
+	share := max(minAsking, cmp.Or(l.Share(limits.Streams), maxAsking))
 	return limits.NewPlaces(askingUsers*share, share)
 }

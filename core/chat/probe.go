@@ -13,7 +13,7 @@ func (m *Models) Check() error {
 	return err
 }
 
-// Probe sends a tiny request to the configured default model and returns the model's name. It costs a few tokens. The
+// Probe sends a tiny request, which uses a few tokens, to the configured default model and returns the model's name. The
 // error is core.CodeModelNotConfigured if no model is configured.
 func (m *Models) Probe(ctx context.Context) (string, error) {
 	if m.byDefault == "" {
@@ -27,7 +27,7 @@ func (m *Models) Probe(ctx context.Context) (string, error) {
 	return c.full, err
 }
 
-// tinyRequest returns a request that costs a few tokens.
+// tinyRequest returns a request that uses a few tokens.
 func tinyRequest(maxTokens int) model.Request {
-	return model.Request{Messages: []model.Message{model.Said(model.User, "Reply with the word ok.")}, MaxTokens: maxTokens}
+	return model.Request{Messages: []model.Message{model.TextMessage(model.User, "Reply with the word ok.")}, MaxTokens: maxTokens}
 }

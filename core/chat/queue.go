@@ -12,7 +12,7 @@ import (
 
 const queuePoll = 500 * time.Millisecond // how often a queued message checks whether a run on another server has ended
 
-// Queue stores a message that waits for the end of the run in its conversation. Then start starts the message's run,
+// Queue stores a message that waits until its conversation's current run ends. After that, start starts the message's run,
 // which is detached. Queue returns nil if no run is active, because the message does not have to wait. The error is
 // core.CodeConflict if a message is already waiting.
 //

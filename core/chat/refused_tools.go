@@ -18,14 +18,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// A provider that refuses the definition of one tool refuses the whole request. The chat then finds that tool by
+// A provider that rejects one tool's definition rejects the whole request. The chat then finds that tool with
 // probes, which are requests for a single token, and continues without it.
 
 const (
 	maxProbes   = 10
-	maxSuspects = 2 // tools that are probed because a refusal names them
+	maxSuspects = 2 // tools that are probed because a rejection mentions them
 	probeTime   = time.Minute
-	verdictAge  = 24 * time.Hour // a new version of a server may accept what the old one refused
+	verdictAge  = 24 * time.Hour // a new version of a server may accept what the old one rejected
 )
 
 // hashOf returns a hash of tools in the form that providers receive.
@@ -34,7 +34,7 @@ func hashOf(tools ...model.Tool) string {
 	for i, t := range tools {
 		sent[i] = [3]string{model.SafeName(t.Name), t.Description, string(model.SafeSchema(t.Schema))}
 	}
-	raw, _ := json.Marshal(sent) // strings always marshal
+	raw, _ := json.Marshal(sent) // cannot fail for strings
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
@@ -54,7 +54,7 @@ func (e *Engine) verdicts(ctx context.Context, origin string) ([]core.ToolVerdic
 	return e.store.ToolVerdicts(ctx, origin, time.Now().Add(-verdictAge))
 }
 
-// RefusedTools returns the tools of an app that models refused. Their definitions are left out of requests to these
+// RefusedTools returns an app's tools that models rejected. Their definitions are left out of requests to these
 // models.
 func (e *Engine) RefusedTools(ctx context.Context, c core.Caller, server string) (refused []core.RefusedTool, err error) {
 	verdicts, err := e.verdicts(ctx, "")
@@ -77,12 +77,12 @@ func (e *Engine) RefusedTools(ctx context.Context, c core.Caller, server string)
 	return refused, nil
 }
 
-// tools returns the tools to offer in the next turn, without those that the model is known to refuse.
+// tools returns the tools to offer in the next turn, without those that the model is known to reject.
 func (l *loop) tools(ctx context.Context) []model.Tool {
 	all := l.toolset.tools()
 	verdicts, err := l.e.verdicts(ctx, l.llm.origin)
 	if err != nil {
-		l.e.log.Warn("could not read which tools a model refuses", "model", l.llm.full, "error", err)
+		l.e.log.Warn("could not read which tools a model rejects", "model", l.llm.full, "error", err)
 	}
 	if len(verdicts)+len(l.leftOut) == 0 {
 		return all
@@ -97,14 +97,14 @@ func (l *loop) tools(ctx context.Context) []model.Tool {
 	return slices.DeleteFunc(slices.Clone(all), func(t model.Tool) bool { return refused[hashOf(t)] })
 }
 
-// isRefusal returns the failure if a provider refused a request for what it contains.
+// isRefusal returns the failure if a provider rejected a request because of its content.
 func isRefusal(err error) (*model.Error, bool) {
 	failed, ok := errors.AsType[*model.Error](err)
 	return failed, ok && failed.Failure == model.Refused &&
 		slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError}, failed.Status)
 }
 
-// leaveOutRefused finds the tools for which the provider refused a request. It reports whether to call the model again,
+// leaveOutRefused finds the tools because of which the provider rejected a request. It reports whether to call the model again,
 // without them. It probes at most once per run.
 func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err error) bool {
 	_, refused := isRefusal(err)
@@ -118,7 +118,7 @@ func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err err
 	verdicts, _ := l.e.verdicts(ctx, l.llm.origin) // tools has logged an error
 	hash := hashOf(offered...)
 	if slices.ContainsFunc(verdicts, func(v core.ToolVerdict) bool { return v.Hash == hash && v.Reason == "" }) {
-		return false // the model has accepted these tools, so they are not the reason for the refusal
+		return false // the model has accepted these tools, so they are not the reason for the rejection
 	}
 	l.probed = true
 	l.turn.end()
@@ -129,13 +129,13 @@ func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err err
 		hash := hashOf(offered[i])
 		l.leftOut[hash] = true
 		verdicts = append(verdicts, core.ToolVerdict{Hash: hash, Reason: reason})
-		l.e.log.Warn("model refuses a tool; leaving it out of chats with this model", "model", l.llm.full, "tool", offered[i].Name, "reason", reason)
+		l.e.log.Warn("model rejects a tool; leaving it out of chats with this model", "model", l.llm.full, "tool", offered[i].Name, "reason", reason)
 	}
 	for _, i := range unknown {
 		l.leftOut[hashOf(offered[i])] = true
 	}
 	if len(unknown) > 0 {
-		l.e.log.Warn("model refuses more tools than could be found; tools that it may accept are left out of this run", "model", l.llm.full, "tools", len(unknown))
+		l.e.log.Warn("model rejects more tools than could be identified; tools that it may accept are left out of this run", "model", l.llm.full, "tools", len(unknown))
 	}
 	l.putVerdicts(ctx, verdicts...)
 	return len(l.leftOut) > 0
@@ -147,12 +147,12 @@ type prober struct {
 	left    int  // probes that may still be made
 	lost    bool // a probe failed for another reason, which ends the search
 	accepts bool // the provider has accepted a probe
-	bare    bool // the provider was asked without tools
+	bare    bool // a request without tools has been sent
 }
 
-// search returns the reasons why the provider refuses tools, by index. A probe has confirmed each of them, because a
-// refusal may name another app's tool: apps choose the names in their definitions. unknown holds the tools that were
-// neither refused nor accepted when the probes ran out. search finds nothing if the provider refused the request for a
+// search returns the reasons why the provider rejects tools, by index. Each of them is confirmed by a probe, because a
+// rejection may mention another app's tool, since apps choose the names in their definitions. unknown contains the tools that were
+// neither rejected nor accepted when the probes ran out. search finds nothing if the provider rejected the request for a
 // reason other than its tools.
 func (p *prober) search(ctx context.Context, all []model.Tool) (refused map[int]string, unknown []int) {
 	refused = map[int]string{}
@@ -196,7 +196,7 @@ func (p *prober) acceptsWithout(ctx context.Context) bool {
 	return p.accepts
 }
 
-// confirm probes the tools that a refusal names, each on its own. It reports whether one of them was refused.
+// confirm probes the tools that a rejection mentions, each on its own. It reports whether one of them was rejected.
 func (p *prober) confirm(ctx context.Context, all []model.Tool, why string, refused map[int]string) (found bool) {
 	for _, i := range namedIn(why, all, refused) {
 		if p.left == 0 || p.lost {
@@ -209,7 +209,7 @@ func (p *prober) confirm(ctx context.Context, all []model.Tool, why string, refu
 	return found
 }
 
-// bisect finds the first refused tool after all[:good]. It returns false if it ran out of probes.
+// bisect finds the first rejected tool after all[:good]. It returns false if it ran out of probes.
 func (p *prober) bisect(ctx context.Context, all []model.Tool, good *int, why string, refused map[int]string) bool {
 	lo, hi := *good, len(all) // all[:lo] is accepted, all[:hi] is refused
 	for hi-lo > 1 {
@@ -231,7 +231,7 @@ func (p *prober) bisect(ctx context.Context, all []model.Tool, good *int, why st
 	return true
 }
 
-// probe reports whether the provider accepts a request with tools, without the refused ones among them. If not, it
+// probe reports whether the provider accepts a request with tools, without the rejected ones among them. If not, it
 // returns the provider's message.
 func (p *prober) probe(ctx context.Context, tools []model.Tool, refused map[int]string) (accepted bool, why string) {
 	if p.left == 0 {
@@ -270,7 +270,7 @@ func (p *prober) probe(ctx context.Context, tools []model.Tool, refused map[int]
 	return false, cleanReason(failed.Message)
 }
 
-const maxReason = 500 // characters of a provider's words that are kept
+const maxReason = 500 // how many characters of a provider's words are kept
 
 // cleanReason returns a provider's message in a form that is safe to show.
 func cleanReason(message string) string {
@@ -289,11 +289,11 @@ var (
 	toolAt     = regexp.MustCompile(`tools(?:\[(\d+)\]|\.(\d+))`)     // Anthropic, OpenAI, Mistral
 )
 
-// namedIn returns the indexes of the first tools that a provider's message names, by position in the request or by
+// namedIn returns the indexes of the first tools that a provider's message mentions, by position in the request or by
 // name. The request did not contain the tools in refused.
 func namedIn(why string, all []model.Tool, refused map[int]string) (named []int) {
 	var sent []int
-	at := map[int]int{} // where a tool is named
+	at := map[int]int{} // where a tool is mentioned
 	for i, t := range all {
 		if refused[i] != "" {
 			continue

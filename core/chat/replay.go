@@ -9,7 +9,7 @@ import (
 )
 
 // storedAsRequest converts the stored messages of a conversation into the messages of the next model call. It merges
-// consecutive messages of the same role and adds missing tool results: both occur when a server is killed during a
+// consecutive messages with the same role and adds missing tool results. Both occur when a server is killed during a
 // run.
 func storedAsRequest(stored []core.Message) []model.Message {
 	var all []model.Message
@@ -19,7 +19,7 @@ func storedAsRequest(stored []core.Message) []model.Message {
 			if m.Content == "" {
 				continue
 			}
-			turns = []model.Message{model.Said(model.Role(m.Role), m.Content)}
+			turns = []model.Message{model.TextMessage(model.Role(m.Role), m.Content)}
 		}
 		addResultFiles(turns, m.Metadata)
 		for _, t := range turns {

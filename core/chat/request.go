@@ -66,7 +66,7 @@ const (
 	maxAppName      = 100 // bytes
 )
 
-// checkDisabledApps checks names of apps. Apps that are not installed are allowed, because an app may be installed
+// checkDisabledApps checks app names. Apps that are not installed are allowed, because an app may be reinstalled.
 // again.
 func checkDisabledApps(names []string) error {
 	if len(names) > maxDisabledApps {
@@ -89,7 +89,7 @@ func isObject(raw json.RawMessage) bool {
 func checkGlobs(field string, globs []string) error {
 	for _, g := range globs {
 		if _, err := path.Match(g, ""); err != nil {
-			return core.Errorf(core.CodeBadRequest, "%s: %q is not a pattern: use *, ? and [ ] with characters in between, as in files__*", field, g)
+			return core.Errorf(core.CodeBadRequest, "%s contains %q, which is not a valid pattern; use *, ? and [ ] with characters in between, as in files__*", field, g)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (e *Engine) Begin(ctx context.Context, c core.Caller, r Request) (*Run, err
 	return run, err
 }
 
-// conversationOf returns the conversation of a request. It creates one if the request names none.
+// conversationOf returns the conversation for a request. It creates one if the request does not specify one.
 func (e *Engine) conversationOf(ctx context.Context, c core.Caller, r Request) (core.ConversationRef, error) {
 	if r.ConversationID != "" {
 		_, err := e.store.Conversation(ctx, c.Conversation(r.ConversationID))
@@ -98,7 +98,7 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 	if err := e.loadAttachments(ctx, ref, earlier); err != nil {
 		return nil, err
 	}
-	stored, said, err := userMessage(in.ID, r)
+	stored, sent, err := userMessage(in.ID, r)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 	}
 	run.loop = &loop{
 		e: e, caller: c, llm: llm, effort: r.Effort, runID: run.id, conversation: in.ID, limit: r.iterations(), totals: &tally{},
-		messages: appendMessage(earlier, said),
+		messages: appendMessage(earlier, sent),
 		system:   systemPrompt(c, instructions, skills, picked, r.AppContext, now),
 		toolset:  e.newToolset(e.tools, c, allowlistOf(r.AllowedTools, picked, r.server()), in.DisabledApps, r.server(), picked, before),
 		store:    run.storeTurn,
@@ -147,7 +147,7 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 	defer func() {
 		if p := recover(); p != nil { // a panic in one run must not end the server and its other runs
 			r.e.log.Error("chat run panicked", "conversation", r.ref.ID, "panic", p, "stack", string(debug.Stack()))
-			failure := core.Errorf(core.CodeEngineError, "the server failed to run the chat; its log has the reason")
+			failure := core.Errorf(core.CodeEngineError, "the server failed to run the chat; the reason is in its log")
 			answer, last, err = Answer{}, Event{EventError, failedEvent(failure)}, failure
 			r.storeBroken(ctx, failure)
 		}
@@ -187,7 +187,7 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 func (r *Run) storeBroken(ctx context.Context, failure *core.Error) {
 	defer func() {
 		if p := recover(); p != nil { // perhaps the store panicked before
-			r.e.log.Error("could not store a part of an answer", "conversation", r.ref.ID, "panic", p)
+			r.e.log.Error("could not store part of an answer", "conversation", r.ref.ID, "panic", p)
 		}
 	}()
 	var t turn
@@ -198,7 +198,7 @@ func (r *Run) storeBroken(ctx context.Context, failure *core.Error) {
 	}
 	t.stop(Incomplete, failure.Message)
 	if err := r.storeTurn(ctx, t); err != nil {
-		r.e.log.Warn("could not store a part of an answer", "conversation", r.ref.ID, "error", err)
+		r.e.log.Warn("could not store part of an answer", "conversation", r.ref.ID, "error", err)
 	}
 }
 
@@ -231,7 +231,7 @@ func (r *Run) storeTurn(ctx context.Context, t turn) error {
 		_, err := r.e.store.AppendMessages(ctx, r.ref, nil, t.usage()...)
 		return err
 	}
-	stored, err := r.said(t)
+	stored, err := r.stored(t)
 	if err != nil {
 		return err
 	}
@@ -250,14 +250,14 @@ func (r *Run) saveTurn(ctx context.Context, t *turn) {
 	var m *core.Message
 	if t != nil {
 		t.stopMessage = r.loop.stopMessage(t.stopped)
-		stored, err := r.said(*t)
+		stored, err := r.stored(*t)
 		if err != nil {
 			return // do not save an incomplete turn
 		}
 		m = &stored
 	}
 	if err := r.e.store.SaveUnfinished(ctx, r.ref, m); err != nil && core.CodeOf(err) != core.CodeNotFound {
-		r.e.log.Warn("could not save a part of an answer; the run continues", "conversation", r.ref.ID, "error", err)
+		r.e.log.Warn("could not save part of an answer; the run continues", "conversation", r.ref.ID, "error", err)
 	}
 }
 
@@ -274,8 +274,8 @@ func (t turn) withSummary() []model.Message {
 	return all
 }
 
-// said returns a turn as a stored message.
-func (r *Run) said(t turn) (core.Message, error) {
+// stored returns a turn as a stored message.
+func (r *Run) stored(t turn) (core.Message, error) {
 	blocks, err := rawjson.Encode(t.withSummary())
 	if err != nil {
 		return core.Message{}, err

@@ -24,7 +24,7 @@ const (
 	ContextWindow StopReason = "context_window" // the model's context is full
 	UnknownEnd    StopReason = "unknown_end"    // the provider gave an unknown reason
 	ProviderError StopReason = "provider_error" // the provider failed, before its answer or in the middle of it
-	Incomplete    StopReason = "incomplete"     // the server ended in the middle of the run
+	Incomplete    StopReason = "incomplete"     // the server stopped in the middle of the run
 	Queued        StopReason = "queued"         // there is no run yet: the message waits for the one in progress
 )
 
@@ -52,12 +52,12 @@ type ToolCall struct {
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
 	Input       json.RawMessage `json:"input"`
-	Account     string          `json:"account,omitempty"` // the name of the account that the app was called with
+	Account     string          `json:"account,omitempty"` // the name of the account with which the app was called
 	Output      string          `json:"output"`
 	OK          bool            `json:"ok"`
 	Ms          int64           `json:"ms"`
 	ResourceURI string          `json:"resourceUri,omitempty"`
-	// Result is the complete result of the tool. Only the history has it.
+	// Result is the complete result of the tool. It is only in the history.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 

@@ -89,7 +89,7 @@ func (e *Engine) findTitle(ctx context.Context, c core.Caller, ref core.Conversa
 	start := time.Now()
 	answer, err := model.Call(ctx, llm.provider, llm.name, model.Request{
 		System: []string{titlePrompt}, MaxTokens: titleTokens,
-		Messages: []model.Message{model.Said(model.User, "The person wrote:\n"+head(message, titleSource)+"\n\nThe assistant answered:\n"+head(reply, titleSource))},
+		Messages: []model.Message{model.TextMessage(model.User, "The person wrote:\n"+head(message, titleSource)+"\n\nThe assistant answered:\n"+head(reply, titleSource))},
 	}, model.Pieces{}, func(*model.Error, time.Duration) {})
 	used := llm.usage(c, answer.Usage, start)
 	e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)

@@ -132,14 +132,14 @@ func TestAModelGetsAnExcerptOfALongResultAndCanReadTheRest(t *testing.T) {
 		t.Fatalf("the model got %d bytes, with %q", len(out), strings.Trim(out, "éo"))
 	}
 	if events.data("tool.done")[0]["result"] != nil {
-		t.Error("the whole result was sent as well")
+		t.Error("the whole result should not be sent as well")
 	}
 	if !strings.Contains(text(h.asked()[1]["messages"]), text(out)[1:100]) {
-		t.Error("the request to the model does not have the excerpt")
+		t.Error("the request to the model should contain the excerpt")
 	}
 	history, err := h.History(t.Context(), owner(), answer.ConversationID)
 	if err != nil || !strings.Contains(string(history[1].Metadata), strings.Repeat("é", 60_000)+"ü") {
-		t.Errorf("the history does not have the whole result: %v", err)
+		t.Errorf("the history should contain the whole result: %v", err)
 	}
 	_, arguments, _ := strings.Cut(out, "call system__read_result with ")
 	arguments, _, _ = strings.Cut(arguments, ".]")
@@ -154,7 +154,7 @@ func TestAModelGetsAnExcerptOfALongResultAndCanReadTheRest(t *testing.T) {
 	}
 }
 
-func TestProgressOfAToolIsPassedOn(t *testing.T) {
+func TestAToolsProgressIsForwarded(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
 	h.apps.do["do"] = func(_ context.Context, _ string, notify func(rpc.Notification)) (string, error) {
@@ -303,7 +303,7 @@ func TestToolsThatDoNotFitAreFoundBySearching(t *testing.T) {
 		t.Errorf("first offered %v", first)
 	}
 	if !strings.Contains(text(asked[0]["messages"]), "system__search") {
-		t.Error("the system prompt does not say that there are more tools")
+		t.Error("the system prompt should mention that there are more tools")
 	}
 	if !slices.Contains(second, "rare__needle") || len(answer.ToolCalls) != 2 || !answer.ToolCalls[1].OK {
 		t.Errorf("then offered %v; called %+v", second, answer.ToolCalls)

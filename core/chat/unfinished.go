@@ -71,17 +71,17 @@ func (u *unfinished) turn() turn {
 	if t.used.At.IsZero() {
 		t.used.LLM = time.Since(u.began)
 	}
-	var said []model.Block
+	var blocks []model.Block
 	if u.thought.Len() > 0 {
-		said = append(said, model.Block{Kind: model.Reasoning, Text: u.thought.String()})
+		blocks = append(blocks, model.Block{Kind: model.Reasoning, Text: u.thought.String()})
 	}
 	if len(u.asked) > 0 {
-		said = slices.Clone(u.asked)
+		blocks = slices.Clone(u.asked)
 	} else if t.text != "" {
-		said = append(said, model.Block{Kind: model.Text, Text: t.text})
+		blocks = append(blocks, model.Block{Kind: model.Text, Text: t.text})
 	}
-	if len(said) > 0 {
-		t.messages = append(t.messages, model.Message{Role: model.Assistant, Blocks: said})
+	if len(blocks) > 0 {
+		t.messages = append(t.messages, model.Message{Role: model.Assistant, Blocks: blocks})
 	}
 	if len(u.results) > 0 {
 		t.messages = append(t.messages, model.Message{Role: model.User, Blocks: slices.Clone(u.results)})

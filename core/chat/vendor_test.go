@@ -15,7 +15,7 @@ type vendor struct {
 	name     string // in the documentation
 	page     string // the vendor's page with these rules
 	protocol string // the type of the provider in the configuration
-	path     string // the endpoint's path below the provider's name
+	path     string // the endpoint's path after the provider's name
 	query    string // the query that requests must have
 	key      string // the header with the key
 

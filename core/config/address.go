@@ -18,7 +18,7 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 const callbackPath = "/v1/auth/callback"
 
-// Loopback reports whether a listening host is reachable from this machine only.
+// Loopback reports whether a listening host is reachable only from this machine.
 func Loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -38,7 +38,7 @@ func (k *check) checkHTTP() {
 		case err != nil:
 			k.add("http.baseUrl", "%v", err)
 		case base.RawQuery != "" || base.Fragment != "":
-			k.add("http.baseUrl", "must have neither a query nor a fragment")
+			k.add("http.baseUrl", "must not have a query or a fragment")
 		default:
 			out.BaseURL = strings.TrimRight(in.BaseURL, "/")
 		}
@@ -65,7 +65,7 @@ func (k *check) checkHTTP() {
 			continue
 		}
 		if prefix.Bits() == 0 {
-			k.warn("http.trustedProxies trusts everyone: any client can claim another address, host and scheme")
+			k.warn("http.trustedProxies trusts everyone, so any client can claim another address, host and scheme")
 		}
 		out.TrustedProxies = append(out.TrustedProxies, prefix)
 	}
@@ -90,7 +90,7 @@ func (k *check) checkHTTP() {
 	}
 }
 
-// checkMetrics checks the address of the listener for the metrics.
+// checkMetrics checks the address of the metrics listener.
 func (k *check) checkMetrics(address string) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil {
@@ -101,7 +101,7 @@ func (k *check) checkMetrics(address string) {
 		return
 	}
 	if !Loopback(host) {
-		k.warn("http.metrics is reachable from other machines, without authentication: let only the monitoring system reach it")
+		k.warn("http.metrics is reachable from other machines without authentication; make sure that only the monitoring system can reach it")
 	}
 	k.cfg.HTTP.Metrics = address
 }
@@ -139,7 +139,7 @@ func webAddress(text string) (*url.URL, error) {
 		return nil, errors.New("must be an absolute address that starts with https:// or http://")
 	}
 	if u.User != nil {
-		return nil, errors.New("must not contain a user or password")
+		return nil, errors.New("must not contain a user name or password")
 	}
 	return u, hostport.Check(u)
 }
@@ -147,7 +147,7 @@ func webAddress(text string) (*url.URL, error) {
 // parseOrigin parses a web origin (RFC 6454): scheme://host[:port] and nothing else.
 func parseOrigin(text string) (string, error) {
 	if text == "*" {
-		return "", errors.New("* cannot be combined with credentials: list the origins")
+		return "", errors.New("* cannot be combined with credentials; list the origins")
 	}
 	u, err := webAddress(text)
 	if err != nil {

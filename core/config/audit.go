@@ -52,7 +52,7 @@ func (k *check) checkAudit() {
 		k.add("audit", "rotateMegabytes, rotateDays and retentionDays require file")
 	}
 	if a.RetentionDays > 0 && !rotates {
-		k.add("audit.retentionDays", "requires rotateMegabytes or rotateDays: only closed files are deleted")
+		k.add("audit.retentionDays", "requires rotateMegabytes or rotateDays, because only closed files are deleted")
 	}
 	if a.FailClosed && a.File == "" && len(a.Sinks) == 0 {
 		k.add("audit.failClosed", "requires file or sinks")

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// defaultRecheck is how long a login is trusted before the provider is asked again.
+// defaultRecheck is how long a login is trusted before it is checked with the provider again.
 const defaultRecheck = 5 * time.Minute
 
 // authSection is one mapping under auth.
@@ -82,17 +82,17 @@ func (k *check) checkAuthSection(a *Auth, section authSection) {
 		case kind == "email" && !strings.Contains(name, "@"), (kind == "group" || kind == "subject") && name == "":
 			k.add(path, "must be email:ADDRESS, group:NAME or subject:NAME")
 		case !slices.Contains([]string{"email", "group", "subject"}, kind) && !strings.Contains(entry, "@"):
-			k.warn("%s: %s names both a subject and a group: write subject:NAME or group:NAME", path, k.shown(path, entry))
+			k.warn("%s: %s could be a subject or a group; write subject:NAME or group:NAME", path, k.shown(path, entry))
 		}
 	}
 	for i, j := range a.Join {
 		if slices.ContainsFunc(a.Join[:i], func(earlier Join) bool {
 			return earlier.Group == j.Group && (j.Group == "" || earlier.Workspace == j.Workspace)
 		}) {
-			k.add(layer.Join(section.at, fmt.Sprintf("join[%d]", i)), "repeats an earlier entry: use one entry without a group, and one for each group and workspace")
+			k.add(layer.Join(section.at, fmt.Sprintf("join[%d]", i)), "repeats an earlier entry; use one entry without a group, and one for each group and workspace")
 		}
 	}
 	if a.AnyAudience {
-		k.warn("%s is any: tokens that were issued for other services are accepted", at("audience"))
+		k.warn("%s is any, so tokens that were issued for other services are accepted", at("audience"))
 	}
 }

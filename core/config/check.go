@@ -15,7 +15,7 @@ import (
 
 const (
 	minKey  = 8  // shorter API keys prevent the start
-	goodKey = 16 // shorter API keys cause a warning
+	safeKey = 16 // shorter API keys cause a warning
 )
 
 // check finds what a schema cannot express: values that contradict each other, and formats that need parsing.
@@ -55,15 +55,15 @@ func (k *check) add(path, format string, args ...any) {
 
 func (k *check) addUnless(path string, depends []string, format string, args ...any) {
 	for _, p := range append(depends, path) {
-		if k.refused(p) {
+		if k.rejected(p) {
 			return
 		}
 	}
 	k.problems = append(k.problems, k.cfg.Problem(path, fmt.Sprintf(format, args...)))
 }
 
-// refused reports whether the path, or something that contains it, has a problem.
-func (k *check) refused(path string) bool {
+// rejected reports whether the path, or something that contains it, has a problem.
+func (k *check) rejected(path string) bool {
 	for ; path != ""; path = layer.Parent(path) {
 		if slices.ContainsFunc(k.problems, func(p Problem) bool { return p.Path == path }) {
 			return true
@@ -86,18 +86,18 @@ func (k *check) warn(format string, args ...any) {
 
 func (k *check) checkKey() {
 	if key, given := k.cfg.Environment[EnvAPIKey]; given && key == "" {
-		k.warn("%s is empty and counts as unset", EnvAPIKey)
+		k.warn("%s is empty and is treated as unset", EnvAPIKey)
 	}
 	_, set := k.cfg.places["apiKey"]
 	key := k.cfg.APIKey.Reveal()
 	switch n := len([]rune(key)); {
 	case !set:
 	case n < minKey:
-		k.add("apiKey", "must have at least %d characters; leave it out for dev mode", minKey)
+		k.add("apiKey", "must have at least %d characters; omit it for dev mode", minKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		k.add("apiKey", "must be printable ASCII without spaces, because it is sent in a header")
-	case n < goodKey:
-		k.warn("the API key has %d characters: use %d or more", n, goodKey)
+	case n < safeKey:
+		k.warn("the API key has only %d characters; use %d or more", n, safeKey)
 	}
 }
 
@@ -124,11 +124,11 @@ func (k *check) checkStorageKeys() {
 	s := k.doc.Storage
 	switch {
 	case s.KeyFile != "" && len(s.KeyCommand) > 0:
-		k.add("storage.keyCommand", "storage.keyFile is also set: remove one of them")
+		k.add("storage.keyCommand", "storage.keyFile is also set; remove one of them")
 	case s.Key != "" && s.KeyFile != "":
-		k.add("storage.keyFile", "storage.key (%s) is also set: remove one of them", EnvStorageKey)
+		k.add("storage.keyFile", "storage.key (%s) is also set; remove one of them", EnvStorageKey)
 	case s.Key != "" && len(s.KeyCommand) > 0:
-		k.add("storage.keyCommand", "storage.key (%s) is also set: remove one of them", EnvStorageKey)
+		k.add("storage.keyCommand", "storage.key (%s) is also set; remove one of them", EnvStorageKey)
 	}
 }
 
@@ -137,10 +137,10 @@ func (k *check) checkDevMode() {
 		return
 	}
 	k.addUnless("http.host", []string{"apiKey", "auth.adapter"},
-		"dev mode (neither %s nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1", EnvAPIKey)
+		"a server in dev mode (neither %s nor auth.adapter is set) can listen only on loopback; set one of them, or listen on 127.0.0.1", EnvAPIKey)
 }
 
-// checkPlugins checks the sections that name the adapters of a kind: their keys, whether the adapters exist,
+// checkPlugins checks the sections for the adapters of a kind: their keys, whether the adapters exist,
 // and that each has a unique name.
 func (k *check) checkPlugins(kind string, all []Plugin, sections []any) {
 	first := map[string]string{} // the path by name
@@ -182,6 +182,6 @@ func (k *check) checkPlugin(kind string, p Plugin, section map[string]any) {
 
 func (k *check) checkPluginKeys() {
 	if k.cfg.Plugins.RequireSignature && len(k.cfg.Plugins.TrustedKeys) == 0 {
-		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "requires plugins.trustedKeys: without a key, no signature can be verified")
+		k.addUnless("plugins.requireSignature", []string{"plugins.trustedKeys"}, "requires plugins.trustedKeys, because no signature can be verified without a key")
 	}
 }

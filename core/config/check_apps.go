@@ -15,7 +15,7 @@ import (
 
 var serverName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// checkApps checks the declared apps: addresses, headers, and settings that cannot be combined.
+// checkApps checks the addresses and headers of the declared apps, and that their settings can be combined.
 func (k *check) checkApps() {
 	for _, name := range slices.Sorted(maps.Keys(k.doc.Apps.named)) {
 		section := k.doc.Apps.named[name]
@@ -24,14 +24,14 @@ func (k *check) checkApps() {
 			k.add(at, "must be a server name of lower-case letters, digits and hyphens")
 		}
 		if name == "system" {
-			k.add(at, "system is the name of the server's own tools: choose another")
+			k.add(at, "\"system\" is reserved for the server's own tools; choose another name")
 		}
 		if section.URL != "" {
 			if _, err := webAddress(section.URL); err != nil {
 				k.add(at+".url", "%v", err)
 			}
 			if len(section.Env) > 0 {
-				k.add(at+".env", "a remote server has no process to give environment variables to: use transport.headers or transport.auth")
+				k.add(at+".env", "a remote server runs no process here that could use environment variables; use transport.headers or transport.auth")
 			}
 		}
 		for variable := range section.Env {
@@ -51,7 +51,7 @@ func (k *check) checkApps() {
 func (k *check) checkTransport(at string, t *transportSection) {
 	for name, value := range t.Headers {
 		if (core.RemoteAuth{Type: t.Auth.Type}).Replaces(name) {
-			k.addUnless(layer.Join(at+".headers", name), []string{at + ".auth.type"}, "would replace the account of the call: leave it out, or use the type bearer or header")
+			k.addUnless(layer.Join(at+".headers", name), []string{at + ".auth.type"}, "would replace the credentials of the call's account; omit it, or use the type bearer or header")
 		}
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			k.add(layer.Join(at+".headers", name), "is not a valid HTTP header")
@@ -59,22 +59,22 @@ func (k *check) checkTransport(at string, t *transportSection) {
 	}
 	auth := t.Auth
 	if auth.Type != "" && auth.Type != "bearer" && auth.Token != "" {
-		k.addUnless(at+".auth.token", []string{at + ".auth.type"}, "only the type bearer takes a token")
+		k.addUnless(at+".auth.token", []string{at + ".auth.type"}, "is used only with the type bearer")
 	}
 	if auth.Type != "" && auth.Type != "header" && auth.Name+auth.Value != "" {
-		k.addUnless(at+".auth.name", []string{at + ".auth.type"}, "only the type header takes name and value")
+		k.addUnless(at+".auth.name", []string{at + ".auth.type"}, "name and value are used only with the type header")
 	}
 	if auth.Type != "" && !(core.RemoteAuth{Type: auth.Type}).UsesAccounts() && auth.ClientID+auth.ClientSecret+strings.Join(auth.Scopes, "") != "" {
-		k.addUnless(at+".auth.clientId", []string{at + ".auth.type"}, "only the types user, shared and exchange take clientId, clientSecret and scopes")
+		k.addUnless(at+".auth.clientId", []string{at + ".auth.type"}, "clientId, clientSecret and scopes are used only with the types user, shared and exchange")
 	}
 	if auth.Type != "" && auth.Type != core.AuthExchange && auth.TokenURL+auth.Audience != "" {
-		k.addUnless(at+".auth.tokenUrl", []string{at + ".auth.type"}, "only the type exchange takes tokenUrl and audience")
+		k.addUnless(at+".auth.tokenUrl", []string{at + ".auth.type"}, "tokenUrl and audience are used only with the type exchange")
 	}
 	if u, err := url.Parse(auth.TokenURL); auth.TokenURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Fragment != "") {
-		k.add(at+".auth.tokenUrl", "must be an absolute address that starts with https:// or http://, without a user")
+		k.add(at+".auth.tokenUrl", "must be an absolute address that starts with https:// or http://, without a user name")
 	}
 	if auth.Type != "" && !(core.RemoteAuth{Type: auth.Type}).LinksAccounts() && auth.Issuer != "" {
-		k.addUnless(at+".auth.issuer", []string{at + ".auth.type"}, "only the types user and shared take an issuer")
+		k.addUnless(at+".auth.issuer", []string{at + ".auth.type"}, "is used only with the types user and shared")
 	}
 	if auth.Issuer != "" && auth.ClientID == "" {
 		k.addUnless(at+".auth.issuer", []string{at + ".auth.type"}, "requires clientId")

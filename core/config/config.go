@@ -12,7 +12,7 @@ import (
 // Config is everything an operator can configure. It is immutable: Load creates it, nothing changes it, and a
 // reload creates another one. Every default is filled in and every value has been checked.
 //
-// A field's tags name its section of the file, and say whether a reload applies a change to the section or only a
+// A field's tags name its section in the file, and say whether a reload applies a change to the section or only a
 // restart does (Reload). If a section has both kinds of settings, the fields of its type have tags as well.
 type Config struct {
 	Home string `section:"home" reload:"restart"` // the server's home, absolute
@@ -26,7 +26,7 @@ type Config struct {
 	Storage        Storage        `section:"storage" reload:"restart"`
 	Registries     []Plugin       `section:"registries" reload:"applied"` // in the order in which they are queried
 	Features       Features       `section:"features" reload:"applied"`
-	Apps           map[string]App `section:"apps" reload:"applied"` // apps to have installed, by server name
+	Apps           map[string]App `section:"apps" reload:"applied"` // apps to install, by server name
 	MaxAwake       int            `section:"apps" reload:"applied"` // if more apps than this are awake, idle ones are put to sleep; 0 for no limit
 	MCP            MCP            `section:"mcp" reload:"restart"`
 	Chat           Chat           `section:"chat" reload:"applied"`
@@ -43,7 +43,7 @@ type Config struct {
 	Plugins        Plugins        `section:"plugins" reload:"restart"`
 
 	// Environment is the server's complete environment. Bundles and plugins get only the variables that their
-	// allow-lists name.
+	// allow-lists contain.
 	Environment Environment
 
 	// Warnings are sentences for the start-up log about settings that are allowed but unwise.
@@ -61,9 +61,9 @@ func (c *Config) Dev() bool { return c.APIKey == "" && len(c.Auth) == 0 }
 type HTTP struct {
 	Host           string         // name or address to listen on
 	Port           int            // 0 picks a free one
-	TLS            TLS            // the listener's certificate; without one, the listener speaks plain HTTP
-	ShutdownDelay  time.Duration  // how long a server that shuts down still listens, while its /readyz fails
-	TrustedProxies []netip.Prefix // the proxies whose X-Forwarded-* headers count
+	TLS            TLS            // the listener's certificate; if there is none, the listener uses plain HTTP
+	ShutdownDelay  time.Duration  // how long a server that is shutting down keeps listening, while its /readyz fails
+	TrustedProxies []netip.Prefix // the proxies whose X-Forwarded-* headers are used
 	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
 	BaseURL        string         // the public address without a trailing slash; "" if not set
 	Console        bool           // whether to serve the console at /
@@ -75,10 +75,10 @@ type HTTP struct {
 // again when they change. Both paths are "" if the listener has no certificate.
 type TLS struct{ CertFile, KeyFile string }
 
-// Plugin says which adapter to use, and holds its settings.
+// Plugin selects an adapter, and contains its settings.
 type Plugin struct {
 	Name     string   // the operator's name for the plugin, by default the adapter's name; unique within its kind
-	Adapter  string   // the built-in of this name, or else <home>/plugins/<kind>-<adapter>
+	Adapter  string   // the built-in adapter with this name, or else <home>/plugins/<kind>-<adapter>
 	Path     string   // absolute path of the plugin's executable; if it is set, so is SHA256
 	SHA256   string   // the executable's hash, in lower-case hex
 	Settings Settings // the adapter's settings: every key of the section that the server does not use itself
@@ -98,11 +98,11 @@ type Auth struct {
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
 
-	// Recheck is how long a login is trusted before the provider is asked again; 0 means that it is never asked again.
+	// Recheck is how long a login is trusted before it is checked with the provider again; 0 means that it never is.
 	Recheck time.Duration
 }
 
-// Join is a workspace that users join: everyone at their first login, or the members of a group for as long as
+// Join is a workspace that users join: everyone on their first login, or the members of a group for as long as
 // they are in it.
 type Join struct {
 	Group     string // "" for everyone
@@ -133,7 +133,7 @@ type Storage struct {
 	StaleMembership time.Duration
 }
 
-// StorageKeys says where the keys that encrypt the secrets in the state come from. At most one is set.
+// StorageKeys specifies where the keys that encrypt the secrets in the state come from. At most one field is set.
 type StorageKeys struct {
 	Text    core.Secret // the keys themselves
 	File    string      // absolute path of a file with the keys
@@ -145,7 +145,7 @@ func (k StorageKeys) Set() bool { return k.Text != "" || k.File != "" || len(k.C
 
 // Chat configures how people talk to a model.
 type Chat struct {
-	ElicitationTimeout time.Duration // how long an app's question to a person stays open before it counts as declined
+	ElicitationTimeout time.Duration // how long an app's question to a person stays open before it is treated as declined
 }
 
 // Limits are limits per user, except where a field says otherwise. 0 means no limit.
@@ -174,13 +174,13 @@ type Log struct {
 	Access bool   `json:"access" reload:"applied"` // whether each request is logged
 }
 
-// Plugins holds the settings that apply to every plugin process.
+// Plugins contains the settings that apply to every plugin process.
 type Plugins struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
 	PassEnv      []string // names of environment variables passed to plugin processes
 
-	TrustedKeys      []string // minisign public keys whose signatures count
+	TrustedKeys      []string // minisign public keys whose signatures are accepted
 	RequireSignature bool     // whether plugins in the home must be signed with one of TrustedKeys
 	Registries       []string // lists from which plugins are installed by name: absolute paths and URLs
 
@@ -195,7 +195,7 @@ type PluginLimits struct {
 	LogLines  int // lines logged per second; the rest are dropped
 }
 
-// App is an app declared in the configuration. At startup it is installed if it is not installed yet. An App without a
+// App is an app declared in the configuration. It is installed at startup if it is not installed yet. An App without a
 // source only applies its other settings to an app of that name, whoever installs it.
 type App struct {
 	Source  core.Source // Kind and Ref; may be zero; a path is absolute (in the file, it may be relative to the file's directory)
@@ -276,7 +276,7 @@ func (c *Config) deriveLimits() {
 	c.relaxInDevMode()
 }
 
-// relaxInDevMode disables, in dev mode, the limits that the configuration does not set: one person is using the server
+// relaxInDevMode disables, in dev mode, the limits that the configuration does not set, because one person is using the server
 // to try things out. The limits on the sizes of bodies and answers still apply.
 func (c *Config) relaxInDevMode() {
 	if !c.Dev() {

@@ -47,7 +47,7 @@ func TestAValueFromTheEnvironmentThatIsNotANumberIsRefusedWithItsPlace(t *testin
 	}
 }
 
-func TestAnEmptyEnvironmentVariableCountsAsUnset(t *testing.T) {
+func TestAnEmptyEnvironmentVariableIsTreatedAsUnset(t *testing.T) {
 	c, err := loadText(t, "http: {allowedOrigins: [https://a.example]}\n", Environment{
 		EnvAPIKey: "", EnvAllowedOrigins: "", EnvMaxSessions: "", EnvSessionTTL: "", EnvStorageURL: "",
 	})

@@ -48,13 +48,13 @@ type httpSection struct {
 	ShutdownDelaySeconds int
 }
 
-// appsSection holds the sections of apps by name, and the settings for all of them.
+// appsSection contains the sections of apps by name, and the settings for all of them.
 type appsSection struct {
 	MaxAwake int
 	named    map[string]appSection
 }
 
-// UnmarshalJSON separates the two. They cannot collide, because names of apps have no capital letters.
+// UnmarshalJSON separates the two. They cannot collide, because app names have no capital letters.
 func (s *appsSection) UnmarshalJSON(raw []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -187,7 +187,7 @@ func unmarshal(raw []byte, into any) error {
 	return dec.Decode(into)
 }
 
-// config creates the Config for a document. The check fills in values that need more than copying.
+// config creates the Config for a document. The check fills in values that cannot simply be copied.
 func (d document) config(base string, env Environment) *Config {
 	c := &Config{
 		HTTP:         HTTP{ShutdownDelay: seconds(d.HTTP.ShutdownDelaySeconds), Host: d.HTTP.Host, Port: d.HTTP.Port},
@@ -271,7 +271,7 @@ func (s Settings) with(key, value string) Settings {
 	return NewSettings(raw)
 }
 
-// audiences reads auth.audience: a list, a single value, or the word any.
+// audiences reads auth.audience, which is a list, a single value, or the word any.
 func audiences(v any) (list []string, all bool) {
 	switch v := v.(type) {
 	case string:
@@ -284,7 +284,7 @@ func audiences(v any) (list []string, all bool) {
 	}
 }
 
-// joinRules reads auth.join: one rule, or a list of them.
+// joinRules reads auth.join, which is one rule or a list of them.
 func joinRules(v any) []Join {
 	switch v := v.(type) {
 	case []any:
@@ -375,7 +375,7 @@ func (s storageSection) storage(base string) Storage {
 	return storage
 }
 
-// Settings is an adapter's part of the configuration: one JSON object. It may contain secrets, so printing it
+// Settings is an adapter's part of the configuration, a JSON object. It may contain secrets, so printing it
 // in any way gives "[redacted]"; only JSON returns the contents.
 type Settings struct{ raw core.Secret }
 
@@ -390,8 +390,8 @@ func (s Settings) JSON() json.RawMessage {
 	return json.RawMessage(s.raw.Reveal())
 }
 
-// Format covers every verb.
+// Format implements fmt.Formatter for every verb.
 func (s Settings) Format(f fmt.State, verb rune) { s.raw.Format(f, verb) }
 
-// MarshalText covers JSON and YAML.
+// MarshalText implements encoding.TextMarshaler, which JSON and YAML use.
 func (s Settings) MarshalText() ([]byte, error) { return s.raw.MarshalText() }

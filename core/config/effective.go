@@ -24,7 +24,7 @@ var secretKey = regexp.MustCompile(`(?i)(key|secret|token|password|credentials?)
 // secretPath matches settings whose values may be secret regardless of their names.
 var secretPath = regexp.MustCompile(`^apps\.[^.]+\.(env|userConfig|transport\.(auth|headers))(\.|$)`)
 
-// Effective returns every setting in force, ordered by path, with its source. It redacts whatever may be
+// Effective returns every effective setting, ordered by path, with its source. It redacts whatever may be
 // secret: values with such a name or path, and values that the file takes from the environment.
 func (c *Config) Effective() []Value { return c.effective }
 

@@ -41,10 +41,10 @@ func HostEnvironment() Environment {
 
 func (e Environment) String() string { return fmt.Sprintf("[%d environment variables]", len(e)) }
 
-// Format covers every verb.
+// Format implements fmt.Formatter for every verb.
 func (e Environment) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.String())) }
 
-// MarshalText covers JSON and YAML.
+// MarshalText implements encoding.TextMarshaler, which JSON and YAML use.
 func (e Environment) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // Only returns the named variables that are set.
@@ -58,7 +58,7 @@ func (e Environment) Only(names ...string) Environment {
 	return out
 }
 
-// LookPath finds an executable in the directories of PATH, like a shell; a name with a slash is used as is. It
+// LookPath finds an executable in the directories of PATH, as a shell does; a name with a slash is used as is. It
 // skips relative directories in PATH. The error is fs.ErrNotExist if there is none.
 func (e Environment) LookPath(file string) (string, error) {
 	if strings.ContainsRune(file, filepath.Separator) {

@@ -56,14 +56,14 @@ func homeError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		remedy = "free some space at " + around
 	case errors.Is(err, syscall.EROFS):
-		remedy = "mount " + around + " writable"
+		remedy = "mount " + around + " read-write"
 	default:
 		remedy = fmt.Sprintf("let this user (id %d) write to %s", os.Geteuid(), around)
 	}
 	return fmt.Errorf("the home %s cannot be created: %w; %s, or %s", dir, reason, remedy, choose)
 }
 
-// obstacle says what is in the way at a path that must be a directory. It returns "" for a directory, and if
+// obstacle returns what is in the way at a path that must be a directory. It returns "" for a directory, and if
 // the path cannot be examined.
 func obstacle(path string) string {
 	info, err := os.Stat(path)
@@ -95,16 +95,16 @@ func ExplainHome(dir string, err error) error {
 	if !readOnly && !errors.Is(err, fs.ErrPermission) || writable(dir) {
 		return err
 	}
-	remedy := "mount it writable"
+	remedy := "mount it read-write"
 	if !readOnly {
 		remedy = fmt.Sprintf("let this user (id %d) write there", os.Geteuid())
 		if info, statErr := os.Stat(dir); statErr == nil {
 			if owner, ok := info.Sys().(*syscall.Stat_t); ok {
-				remedy += fmt.Sprintf(" (it belongs to the user with id %d, mode %o)", owner.Uid, info.Mode().Perm())
+				remedy += fmt.Sprintf(" (it is owned by the user with id %d and has mode %o)", owner.Uid, info.Mode().Perm())
 			}
 		}
 	}
-	return fmt.Errorf("the home %s cannot be written: %w; %s, or choose another home with --home or %s", dir, err, remedy, EnvHome)
+	return fmt.Errorf("cannot write to the home %s: %w; %s, or choose another home with --home or %s", dir, err, remedy, EnvHome)
 }
 
 // writable reports whether a new entry can be created in a directory.

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// Install configures what may be installed over the API, and by whom.
+// Install configures what may be installed through the API, and by whom.
 type Install struct {
 	Allow      []string // patterns such as npm:@acme/*; nil allows everything
 	Registries InstallRegistries
 
-	RequireSignature bool                // whether bundle files must be signed by a certificate of Signers
+	RequireSignature bool                // whether bundle files must be signed with one of the certificates in Signers
 	Signers          []*x509.Certificate // certificates of the trusted signers of bundles
 }
 
@@ -65,7 +65,7 @@ func (k *check) readSigners() {
 		k.cfg.Install.Signers = append(k.cfg.Install.Signers, found...)
 	}
 	if section.RequireSignature && len(section.TrustedSigners) == 0 {
-		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "requires install.trustedSigners: without a certificate, no signature is trusted")
+		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "requires install.trustedSigners, because no signature is trusted without a certificate")
 	}
 }
 
@@ -81,7 +81,7 @@ func parseCertificates(raw []byte) (all []*x509.Certificate, err error) {
 		all = append(all, one)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("it does not contain a certificate in PEM format")
+		return nil, errors.New("it contains no PEM certificate")
 	}
 	return all, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestARoleNamesOnlyRegistriesThatExist(t *testing.T) {
+func TestARolesRegistriesMustExist(t *testing.T) {
 	registries := "registries: [{name: main, adapter: directory, dir: /x}]\n"
 	c := mustLoad(t, registries+"install: {allow: ['npm:@acme/*'], registries: {workspaceAdmin: [main]}}", nil)
 	equal(t, "pattern", c.Install.Allow[0], "npm:@acme/*")
@@ -40,7 +40,7 @@ func TestARequiredSignatureNeedsCertificates(t *testing.T) {
 	for settings, want := range map[string]string{
 		"requireSignature: true":              "install.requireSignature: requires install.trustedSigners",
 		"trustedSigners: [/nowhere/acme.pem]": "install.trustedSigners[0]: open /nowhere/acme.pem",
-		"trustedSigners: ['" + empty + "']":   "does not contain a certificate in PEM format",
+		"trustedSigners: ['" + empty + "']":   "contains no PEM certificate",
 	} {
 		_, err := load(t, "install: {"+settings+"}", nil)
 		if said := said(t, err); !strings.Contains(said, want) {

@@ -17,17 +17,17 @@ const maxFile = 1 << 20 // bytes of a configuration file
 
 // Options are the inputs to Load.
 type Options struct {
-	Path        string      // --config; "" means the file of the home if it exists (homeFile)
+	Path        string      // --config; "" means the home's file if it exists (homeFile)
 	Home        string      // --home; "" means ROPEWALK_HOME, else ~/.ropewalk
 	Flags       Flags       // what was given on the command line
 	Environment Environment // usually HostEnvironment()
 
-	// Adapters are the built-in adapters. If set, a name that is neither one of them nor an installed plugin is
+	// Adapters contains the built-in adapters. If it is set, a name that is neither one of them nor an installed plugin is
 	// a problem, and so are settings that violate their schemas.
 	Adapters []schema.Adapter
 }
 
-// Flags are the command line's overrides; nil means not given.
+// Flags contains the overrides from the command line; nil means not given.
 type Flags struct {
 	Host *string
 	Port *int
@@ -103,7 +103,7 @@ func merge(s *schema.Schema, o Options, file string, content []byte) *layer.Laye
 	return merged
 }
 
-// homeDir decides the server's home: the flag, or else the environment, or else ~/.ropewalk.
+// homeDir returns the server's home: the flag, or else the environment, or else ~/.ropewalk.
 func homeDir(o Options) (string, error) {
 	home := o.Home
 	if home == "" {
@@ -112,21 +112,21 @@ func homeDir(o Options) (string, error) {
 	if home == "" {
 		user := o.Environment["HOME"]
 		if user == "" {
-			return "", fmt.Errorf("no home: set --home or %s, since HOME is not set either", EnvHome)
+			return "", fmt.Errorf("there is no home; set --home or %s, because HOME is not set either", EnvHome)
 		}
 		home = filepath.Join(user, ".ropewalk")
 	}
 	return filepath.Abs(home)
 }
 
-// The deb, the rpm and the Helm chart keep their home and their configuration here.
+// The home and the configuration of the deb, the rpm and the Helm chart.
 const (
 	packagedHome = "/var/lib/ropewalk"
 	packagedFile = "/etc/ropewalk/ropewalk.yaml"
 )
 
-// homeFile returns the configuration file of a home: <home>/ropewalk.yaml, unless only the packages' file exists for their
-// home. Commands that get no --config then use the same state as the packaged server.
+// homeFile returns the configuration file for a home: <home>/ropewalk.yaml, unless only the packages' file exists for their
+// home. Without --config, commands therefore use the same state as the packaged server.
 func homeFile(home, packagedHome, packagedFile string) string {
 	file := filepath.Join(home, "ropewalk.yaml")
 	if home != packagedHome {
@@ -155,7 +155,7 @@ func readFile(path, home string) (file string, content []byte, err error) {
 		return "", nil, nil
 	}
 	if errors.Is(err, syscall.ENOTDIR) && !explicit {
-		return path, nil, fmt.Errorf("the home %s is not a directory: choose another with --home or %s", home, EnvHome)
+		return path, nil, fmt.Errorf("the home %s is not a directory; choose another with --home or %s", home, EnvHome)
 	}
 	if errors.Is(err, fs.ErrPermission) && !explicit {
 		return path, nil, fmt.Errorf("%w; let this user (id %d) read it, or choose another home with --home or %s", cause(err), os.Geteuid(), EnvHome)
@@ -169,7 +169,7 @@ func readFile(path, home string) (file string, content []byte, err error) {
 		return path, nil, cause(err)
 	}
 	if len(content) > maxFile {
-		return path, nil, fmt.Errorf("larger than %d bytes", maxFile)
+		return path, nil, fmt.Errorf("is larger than %d bytes", maxFile)
 	}
 	return path, content, nil
 }
@@ -200,7 +200,7 @@ func (c *Config) Locate(path string) Place {
 	return Place{Source: c.File}
 }
 
-// Problem puts a problem on the line of its path, so that an adapter's own check of its settings reads like the
+// Problem assigns a problem to the line of its path, so that the result of an adapter's own check of its settings looks like the
 // server's. The path of the adapter setting f is adapter.At + "." + f.
 func (c *Config) Problem(path, message string) Problem {
 	return Problem{Place: c.Locate(path), Path: path, Message: message}

@@ -180,7 +180,7 @@ func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
 		{"a file and the environment", mustLoad(t, file, env), "0.0.0.0 1 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
 		{"all three", mustLoad(t, file, env, func(o *Options) { o.Flags = Flags{Host: &host, Port: &port} }),
 			"localhost 9 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
-		{"an empty variable counts as unset", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
+		{"an empty variable is treated as unset", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -207,9 +207,9 @@ func TestTheHomeAndTheFileAreFound(t *testing.T) {
 	_, err = Load(Options{Home: byFlag, Path: other + "x"})
 	equal(t, "a requested file that does not exist", err.Error(), "configuration: "+other+"x: cannot be read: no such file or directory")
 	_, err = Load(Options{Home: other})
-	equal(t, "a home that is a file", err.Error(), "configuration: "+filepath.Join(other, "ropewalk.yaml")+": the home "+other+" is not a directory: choose another with --home or ROPEWALK_HOME")
+	equal(t, "a home that is a file", err.Error(), "configuration: "+filepath.Join(other, "ropewalk.yaml")+": the home "+other+" is not a directory; choose another with --home or ROPEWALK_HOME")
 	_, err = Load(Options{})
-	equal(t, "no home at all", err.Error(), "configuration: flag --home: no home: set --home or ROPEWALK_HOME, since HOME is not set either")
+	equal(t, "no home at all", err.Error(), "configuration: flag --home: there is no home; set --home or ROPEWALK_HOME, because HOME is not set either")
 }
 
 func TestTextSettingsMayComeFromTheEnvironment(t *testing.T) {
@@ -238,7 +238,7 @@ func TestAnAppWithoutAnIdleSettingUsesTheGlobalOne(t *testing.T) {
 	}
 }
 
-func TestAKeyWithoutAValueCountsAsNotSet(t *testing.T) {
+func TestAKeyWithoutAValueIsTreatedAsUnset(t *testing.T) {
 	c := mustLoad(t, "http:\n#  port: 1\nauth:\nmcp: {maxSessions: }\n", nil)
 	equal(t, "port", c.HTTP.Port, 27247)
 	equal(t, "sessions", c.MCP.MaxSessions, 100)
@@ -273,11 +273,11 @@ func TestAllowedButUnwiseSettingsCauseWarnings(t *testing.T) {
 		want []string
 	}{
 		"a good key":  {"apiKey: sixteen-letters-", nil},
-		"a short key": {"apiKey: fifteen-letters", []string{"the API key has 15 characters: use 16 or more"}},
+		"a short key": {"apiKey: fifteen-letters", []string{"the API key has only 15 characters; use 16 or more"}},
 		"any audience": {"auth: {adapter: x, audience: any}",
-			[]string{"auth.audience is any: tokens that were issued for other services are accepted"}},
+			[]string{"auth.audience is any, so tokens that were issued for other services are accepted"}},
 		"every address a trusted proxy": {"http: {trustedProxies: [0.0.0.0/0]}",
-			[]string{"http.trustedProxies trusts everyone: any client can claim another address, host and scheme"}},
+			[]string{"http.trustedProxies trusts everyone, so any client can claim another address, host and scheme"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { equal(t, name, mustLoad(t, c.file, nil).Warnings, c.want) })

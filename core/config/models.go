@@ -22,7 +22,7 @@ const (
 type Models struct {
 	Default         string                   // provider:model; "" if none is set, which disables chat
 	Fast            string                   // provider:model for titles; "" means Default
-	Providers       map[string]ModelProvider // anthropic and openai are always among them
+	Providers       map[string]ModelProvider // always includes anthropic and openai
 	MaxOutputTokens int                      // tokens in one answer
 	ContextWindows  map[string]int           // tokens in a model's context window, by provider:model
 	TokenBudget     int                      // tokens for one run, over all its calls; 0 means no limit
@@ -64,17 +64,17 @@ type Skills struct {
 	Directories []string // absolute
 }
 
-// ProviderKeys names the environment variables that hold the keys of the vendors' own providers.
+// ProviderKeys returns the environment variables that contain the keys of the vendors' own providers.
 func ProviderKeys() map[string]string {
 	return map[string]string{ProviderAnthropic: EnvAnthropicKey, ProviderOpenAI: EnvOpenAIKey}
 }
 
-// ProviderURLs names the environment variables that hold the base URLs of the vendors' own providers.
+// ProviderURLs returns the environment variables that contain the base URLs of the vendors' own providers.
 func ProviderURLs() map[string]string {
 	return map[string]string{ProviderAnthropic: EnvAnthropicURL, ProviderOpenAI: EnvOpenAIURL}
 }
 
-// modelsSection is Models as it is written.
+// modelsSection is Models as written in the file.
 type modelsSection struct {
 	Models
 	Proxy string
@@ -131,11 +131,11 @@ func (k *check) checkModels() {
 	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
 		p, at := m.Providers[name], "models.providers."+name
 		if p.Type != ProviderAnthropic && p.Type != ProviderOpenAI {
-			k.addUnless(at, []string{at + ".type"}, "type is missing: %s or %s, the API that the provider speaks", ProviderAnthropic, ProviderOpenAI)
+			k.addUnless(at, []string{at + ".type"}, "type is missing; it must be %s or %s, the API that the provider supports", ProviderAnthropic, ProviderOpenAI)
 		}
 		if p.BaseURL == "" {
 			if name != p.Type {
-				k.add(at, "baseUrl is missing: only the providers %s and %s have an address of their own", ProviderAnthropic, ProviderOpenAI)
+				k.add(at, "baseUrl is missing; only the providers %s and %s have a built-in address", ProviderAnthropic, ProviderOpenAI)
 			}
 			continue
 		}
@@ -181,7 +181,7 @@ func (m Models) WithoutKey() []string {
 	return names
 }
 
-// KeyWarning says which settings name a provider without a key, and where to set its key.
+// KeyWarning describes which settings name a provider without a key, and where to set its key.
 func (m Models) KeyWarning(provider string) string {
 	var settings []string
 	for _, c := range m.chosen() {
@@ -193,11 +193,11 @@ func (m Models) KeyWarning(provider string) string {
 	if len(settings) > 1 {
 		verb = " name"
 	}
-	return fmt.Sprintf("%s%s the provider %s, which has no key: set models.providers.%s.apiKey or the environment variable %s",
+	return fmt.Sprintf("%s%s the provider %s, which has no key; set models.providers.%s.apiKey or the environment variable %s",
 		strings.Join(settings, " and "), verb, provider, provider, ProviderKeys()[provider])
 }
 
-// orVariable names the environment variable that may have set a provider's base URL.
+// orVariable returns a reference to the environment variable that may have set a provider's base URL.
 func orVariable(provider string) string {
 	if variable := ProviderURLs()[provider]; variable != "" {
 		return ", here or in " + variable

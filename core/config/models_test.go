@@ -78,7 +78,7 @@ func TestAModelWithoutAKeyCausesAWarning(t *testing.T) {
 		return strings.Contains(strings.Join(c.Warnings, " "), "ANTHROPIC_API_KEY")
 	}
 	if !warned(nil) || warned(Environment{"ANTHROPIC_API_KEY": "k"}) {
-		t.Error("the warning must be there without a key, and only then")
+		t.Error("the warning should appear if and only if there is no key")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// environmentLayer returns the settings from environment variables. An empty variable counts as unset.
+// environmentLayer returns the settings from environment variables. An empty variable is treated as unset.
 func environmentLayer(env Environment) *layer.Layer {
 	l := layer.New()
 	if key := env[EnvAPIKey]; key != "" {

@@ -73,12 +73,12 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 		{
 			name: "dev mode that listens to the network",
 			file: "http: {host: 0.0.0.0}\n",
-			want: `1: http.host: dev mode (neither SERVICE_API_KEY nor auth.adapter is set) listens on loopback only: set one of them, or listen on 127.0.0.1`,
+			want: `1: http.host: a server in dev mode (neither SERVICE_API_KEY nor auth.adapter is set) can listen only on loopback; set one of them, or listen on 127.0.0.1`,
 		},
 		{name: "no dev mode, with a key", file: "http: {host: 0.0.0.0}\napiKey: " + key, want: ""},
 		{name: "no dev mode, with an adapter", file: "http: {host: 0.0.0.0}\nauth: {adapter: oidc}", want: ""},
 		{name: "dev mode on any loopback address", file: "http: {host: 127.7.7.7}", want: ""},
-		{name: "a short key is one problem, not dev mode as well", file: "http: {host: 0.0.0.0}\napiKey: short", want: `2: apiKey: must have at least 8 characters; leave it out for dev mode`},
+		{name: "a short key is one problem, not dev mode as well", file: "http: {host: 0.0.0.0}\napiKey: short", want: `2: apiKey: must have at least 8 characters; omit it for dev mode`},
 		{
 			name: "an auth section that is wrong is one problem, not dev mode as well",
 			file: "http: {host: 0.0.0.0}\nauth: {clientId: x}", want: `2: auth.adapter: is required`,
@@ -108,7 +108,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "auth: {adapter: oicd}\nsessionStore: rediss\nregistries: [{name: a, adapter: directory, folder: x}, {name: b, adapter: Mine}]\n",
 			want: `1: auth.adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
 2: sessionStore: there is no built-in adapter "rediss", and no plugin of that name in HOME/plugins; did you mean redis?
-3: registries[1].adapter: must be an adapter's name: lower-case letters, digits and hyphens; path and sha256 name an executable`,
+3: registries[1].adapter: must be an adapter's name: lower-case letters, digits and hyphens; path and sha256 specify an executable`,
 		},
 		{
 			name: "settings that a built-in adapter's schema refuses",
@@ -165,27 +165,27 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			want: `2: apps.none: must be a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
 3: apps.both: must be a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
 4: apps.System: must be a server name of lower-case letters, digits and hyphens
-5: apps.system: system is the name of the server's own tools: choose another
+5: apps.system: "system" is reserved for the server's own tools; choose another name
 6: apps.ftp.url: must be an absolute address that starts with https:// or http://
-7: apps.user.url: must not contain a user or password
-8: apps.env.env: a remote server has no process to give environment variables to: use transport.headers or transport.auth
+7: apps.user.url: must not contain a user name or password
+8: apps.env.env: a remote server runs no process here that could use environment variables; use transport.headers or transport.auth
 9: apps.stdio.transport: requires url
 10: apps.version.version: requires name
 11: apps.bearer.transport.auth.token: is required
 12: apps.header.transport.auth.value: is required
 12: apps.header.transport.auth.name: is not a valid HTTP header name
-13: apps.none2.transport.auth.token: only the type bearer takes a token
+13: apps.none2.transport.auth.token: is used only with the type bearer
 13: apps.none2.transport.headers.b d: is not a valid HTTP header
 14: apps.typo.pth: unknown key; did you mean path?
 15: apps.half: must be a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
-17: apps.client.transport.auth.clientId: only the types user, shared and exchange take clientId, clientSecret and scopes
+17: apps.client.transport.auth.clientId: clientId, clientSecret and scopes are used only with the types user, shared and exchange
 18: apps.secret.transport.auth.clientSecret: requires clientId
-19: apps.own.transport.headers.authorization: would replace the account of the call: leave it out, or use the type bearer or header
-20: apps.swap.transport.auth.tokenUrl: must be an absolute address that starts with https:// or http://, without a user
-21: apps.swap2.transport.auth.tokenUrl: only the type exchange takes tokenUrl and audience
+19: apps.own.transport.headers.authorization: would replace the credentials of the call's account; omit it, or use the type bearer or header
+20: apps.swap.transport.auth.tokenUrl: must be an absolute address that starts with https:// or http://, without a user name
+21: apps.swap2.transport.auth.tokenUrl: tokenUrl and audience are used only with the type exchange
 22: apps.swap3.transport.auth.tokenUrl: is required
 23: apps.bound.transport.auth.issuer: requires clientId
-24: apps.bound2.transport.auth.issuer: only the types user and shared take an issuer`,
+24: apps.bound2.transport.auth.issuer: is used only with the types user and shared`,
 		},
 		{
 			name: "addresses of all kinds",
@@ -196,7 +196,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 4: http.trustedProxies[1]: must be an address or a network such as 10.0.0.0/8
 5: http.allowedHosts[0]: must be a host or host:port
 5: http.allowedHosts[1]: must be a host or host:port
-6: http.allowedOrigins[0]: * cannot be combined with credentials: list the origins
+6: http.allowedOrigins[0]: * cannot be combined with credentials; list the origins
 6: http.allowedOrigins[1]: must be just an origin, scheme://host[:port], without a path or a trailing slash
 6: http.allowedOrigins[2]: must be an origin such as https://app.example.com
 6: http.allowedOrigins[3]: must be just an origin, scheme://host[:port], without a path or a trailing slash
@@ -216,7 +216,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 environment ALLOWED_ORIGINS: http.allowedOrigins[1]: must be an origin such as https://app.example.com
 environment MCP_MAX_SESSIONS: mcp.maxSessions: must be at least 1
 environment MCP_SESSION_TTL_SECONDS: mcp.sessionTtlSeconds: must be a whole number, not text
-environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it out for dev mode`,
+environment SERVICE_API_KEY: apiKey: must have at least 8 characters; omit it for dev mode`,
 		},
 		{
 			name: "variables that are not set",
@@ -230,7 +230,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			want: `2: log: set twice; first on line 1
 3: a key must be a string
 5: base: unknown key; known names are apiKey, apps, audit, auth, chat, features, http, idle, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools, views
-6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
+6: http: << is not part of YAML 1.2; write the keys out, or use an alias for the whole value`,
 		},
 		{
 			name: "environment variables that are not set, each reported once",
@@ -258,10 +258,10 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 2: apps.a.idle: must be a duration such as 10m, or never
 2: apps.b.idle: must be a duration such as 10m, or never`,
 		},
-		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line like its neighbouring keys, look for a missing ":" on the line before, or quote a text that contains ": "`},
+		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here; indent this line like its neighbouring keys, look for a missing ":" on the line before, or quote a text that contains ": "`},
 		{name: "a list in place of the settings", file: "- a\n", want: `1: must be a mapping of settings`},
-		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: a second document: the configuration is one document`},
-		{name: "a value that contains itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},
+		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: there is a second document; the configuration must be a single document`},
+		{name: "a value that contains itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: there are more than 100000 values, or they are nested more than 64 levels deep`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -301,7 +301,7 @@ func said(t *testing.T, err error) string {
 
 func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 	_, err := load(t, strings.Repeat("# nothing\n", maxFile/10+1), nil)
-	if got := said(t, err); !strings.HasSuffix(got, "ropewalk.yaml: larger than 1048576 bytes") {
+	if got := said(t, err); !strings.HasSuffix(got, "ropewalk.yaml: is larger than 1048576 bytes") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Changes are the sections in which two configurations differ, by their names in the file. A section may be in
+// Changes lists the sections in which two configurations differ, by their names in the file. A section may be in
 // both lists.
 type Changes struct {
 	Applied []string // by a reload
 	Restart []string // only by a restart
 }
 
-// Reload returns the configuration to apply when a server running with before reads next. Settings that only a
+// Reload returns the configuration to apply when a server that is running with before reads next. Settings that only a
 // restart applies keep their values in before, so that the next reload still reports them. The tags of Config say
-// which these are.
+// which ones they are.
 func Reload(before, next *Config) (*Config, Changes) {
 	merged := *next
 	r := reload{frozen: []string{}}
@@ -75,7 +75,7 @@ func taggedFields(t reflect.Type) (all []reflect.StructField) {
 	return all
 }
 
-// Reloadable returns what a reload applies, by names in the file: sections, and single settings of other
+// Reloadable returns what a reload applies, by name in the file: sections, and single settings in other
 // sections.
 func Reloadable() (all []string) {
 	for _, f := range taggedFields(reflect.TypeFor[Config]()) {

@@ -20,7 +20,7 @@ type Sandbox struct {
 	Shared    []string // absolute; what workspace admins may grant
 }
 
-// Granters says who may grant permissions to apps.
+// Granters specifies who may grant permissions to apps.
 type Granters string
 
 // The Granters.
@@ -96,7 +96,7 @@ func absoluteAll(dir string, paths []string) []string {
 	return out
 }
 
-// checkSandbox checks the destinations, and that no path opens the whole machine.
+// checkSandbox checks the destinations, and that no path gives access to the whole machine.
 func (k *check) checkSandbox(at string, s *sandboxSection) {
 	if s.Network != nil {
 		if _, err := sandbox.ParseNetwork(s.network()); err != nil {
@@ -106,7 +106,7 @@ func (k *check) checkSandbox(at string, s *sandboxSection) {
 	for key, paths := range map[string][]string{"read": s.Read, "write": s.Write, "shared": s.Shared} {
 		for _, path := range paths {
 			if path == "" || filepath.Clean(path) == "/" {
-				k.add(at+"."+key, "list the directories that are needed, not the whole machine")
+				k.add(at+"."+key, "must list the directories that are needed, not the whole machine")
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func ReadSection(kind, path string, env Environment) (Settings, error) {
 	return plugin(kind, "", section.Value, filepath.Dir(file)).Settings, nil
 }
 
-// LoadPlugins reads only the plugins section. The rest of the configuration may be wrong: it may name a plugin
+// LoadPlugins reads only the plugins section. The rest of the configuration may be invalid, because it may name a plugin
 // that is about to be installed.
 func LoadPlugins(o Options) (Plugins, error) {
 	c, d, err := loadSection(o, "plugins", anyProblem)
@@ -64,8 +64,8 @@ func LoadAddress(o Options) (string, error) {
 }
 
 // LoadStorage reads the storage section. In the returned Config only Home, File, Environment and Storage are
-// set. It is for commands that work on the state, which do not need the environment variables that other
-// sections refer to. Any other mistake is an error: a misspelled section could be the one that says where the
+// set. It is for commands that work on the state. They may run without the environment variables that other
+// sections refer to, so an unset variable is no error there. Any other mistake is: a misspelled section could be the one that says where the
 // state is.
 func LoadStorage(o Options) (*Config, error) {
 	c, d, err := loadSection(o, "storage", unsetVariable)
@@ -89,7 +89,7 @@ func unsetVariable(all Problems, path string) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool { return p.Path == path && p.Variable != "" })
 }
 
-// loadSection reads one section. Problems at the paths of other sections are ignored if ignore says so. In the
+// loadSection reads one section. Problems in other sections are ignored if ignore returns true for them. In the
 // returned Config only Home, File and Environment are set.
 func loadSection(o Options, name string, ignore func(all Problems, path string) bool) (*Config, document, error) {
 	s, err := schema.New(o.Adapters)
@@ -116,7 +116,7 @@ func loadSection(o Options, name string, ignore func(all Problems, path string) 
 	return &Config{Home: home, File: file, Environment: o.Environment, places: merged.Places}, d, err
 }
 
-// base returns the directory that relative paths in the configuration start from.
+// base returns the directory to which relative paths in the configuration refer.
 func (c *Config) base() string {
 	if c.File == "" {
 		return c.Home

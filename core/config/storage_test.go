@@ -80,11 +80,11 @@ func TestTheStateKeysComeFromOnePlace(t *testing.T) {
 		t.Errorf("the key is printed: %s", printed)
 	}
 	if mustLoad(t, "", nil).Storage.Keys.Set() {
-		t.Error("there is a key by default")
+		t.Error("there should be no key by default")
 	}
 	for _, storage := range []string{"{keyFile: a, keyCommand: [b]}", "{keyFile: a, key: b}", "{keyCommand: [a], key: b}"} {
 		_, err := load(t, "storage: "+storage, nil)
-		if said := said(t, err); !strings.Contains(said, "is also set: remove one of them") {
+		if said := said(t, err); !strings.Contains(said, "is also set; remove one of them") {
 			t.Errorf("%s: %s", storage, said)
 		}
 	}
@@ -95,7 +95,7 @@ func TestALoginIsCheckedAgainAfterFiveMinutesUnlessSet(t *testing.T) {
 		c := mustLoad(t, "auth: {adapter: oidc, issuer: https://id.example.com"+setting+"}", nil)
 		equal(t, "auth"+setting, c.Auth[0].Recheck, want)
 		if strings.Contains(string(c.Auth[0].Settings.JSON()), "recheck") {
-			t.Error("the adapter gets the setting of the server")
+			t.Error("the adapter should not get the server's setting")
 		}
 	}
 	_, err := load(t, "auth: {adapter: oidc, issuer: https://id.example.com, recheckSeconds: 301}", nil)

@@ -56,7 +56,7 @@ func (c *Console) Mount(r fiber.Router) {
 	both("/console/view", c.view)
 }
 
-// facts holds what a page needs to know before anybody has logged in. It contains no secrets.
+// facts is what a page needs to know before anybody has logged in. It contains no secrets.
 type facts struct {
 	Product      string `json:"product"`
 	Version      string `json:"version"`

@@ -121,10 +121,10 @@ func TestASmallScriptRequestsTheSessionWhileThePageLoads(t *testing.T) {
 func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 	app := serve(Options{BaseURL: "https://tools.example.com/base"})
 	for name, c := range map[string]struct{ csp, want, never string }{
-		"nothing asked":     {``, "connect-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'none'", "https://evil"},
-		"origins":           {`{"connectDomains":["https://api.example.com","wss://live.example.com:8443"],"resourceDomains":["https://*.cdn.example.com"]}`, "connect-src https://api.example.com wss://live.example.com:8443;", "'self' 'unsafe"},
-		"only the origin":   {`{"connectDomains":["https://api.example.com/path"]}`, "connect-src https://api.example.com;", "/path"},
-		"a smuggled policy": {`{"connectDomains":["https://a.example; script-src *","*","'self'","https:","https://a b"]}`, "connect-src 'none';", "script-src *"},
+		"nothing asked":      {``, "connect-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'none'", "https://evil"},
+		"origins":            {`{"connectDomains":["https://api.example.com","wss://live.example.com:8443"],"resourceDomains":["https://*.cdn.example.com"]}`, "connect-src https://api.example.com wss://live.example.com:8443;", "'self' 'unsafe"},
+		"only the origin":    {`{"connectDomains":["https://api.example.com/path"]}`, "connect-src https://api.example.com;", "/path"},
+		"an injected policy": {`{"connectDomains":["https://a.example; script-src *","*","'self'","https:","https://a b"]}`, "connect-src 'none';", "script-src *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, body := get(t, app, "/console/view?csp="+strings.NewReplacer(`"`, "%22", " ", "%20", ";", "%3B", "'", "%27", "{", "%7B", "}", "%7D").Replace(c.csp))
@@ -136,7 +136,7 @@ func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 				t.Errorf("the policy is %q, want %q in it and not %q", policy, c.want, c.never)
 			}
 			if !strings.HasSuffix(policy, "frame-ancestors 'self' https://tools.example.com") {
-				t.Errorf("the policy lets others frame it: %q", policy)
+				t.Errorf("the policy should not let others frame it: %q", policy)
 			}
 		})
 	}

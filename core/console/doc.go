@@ -3,7 +3,7 @@
 // which views of apps run.
 //
 // It owns the headers of these responses (content security policy, caching, encodings) and the facts
-// that a page needs before anybody has logged in. It does not authenticate and it holds no data: a
+// that a page needs before anybody has logged in. It does not authenticate and it contains no data: a
 // page uses the same API as every other client, /v1, with the same rights.
 //
 // The source of the assets is the directory web; make web builds them into dist. The built assets are

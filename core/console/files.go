@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// dist holds each file twice, compressed with brotli (.br) and with gzip (.gz). Files that are already
+// dist contains each file twice, compressed with brotli (.br) and with gzip (.gz). Files that are already
 // compressed, such as fonts, are stored unchanged.
 //
 //go:embed dist

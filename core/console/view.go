@@ -14,12 +14,12 @@ import (
 )
 
 // frame is the page between the console and a view of an app (MCP Apps, sandbox proxy). It forwards
-// messages and holds the view in an inner frame, which inherits the policy of this page.
+// messages and shows the view in an inner frame, which inherits the policy of this page.
 //
 //go:embed view.html
 var frame []byte
 
-// viewNeeds is the content security policy that a view asks for: _meta.ui.csp of its resource.
+// viewNeeds is the content security policy that a view asks for (_meta.ui.csp of its resource).
 type viewNeeds struct {
 	Connect  []string `json:"connectDomains"`
 	Resource []string `json:"resourceDomains"`
@@ -33,7 +33,7 @@ func (c *Console) view(ctx *fiber.Ctx) error {
 	var needs viewNeeds
 	if raw := ctx.Query("csp"); raw != "" {
 		if err := json.Unmarshal([]byte(raw), &needs); err != nil {
-			return core.Errorf(core.CodeBadRequest, "csp must be a JSON object of lists of origins, as _meta.ui.csp is")
+			return core.Errorf(core.CodeBadRequest, "csp must be a JSON object with lists of origins, like _meta.ui.csp")
 		}
 	}
 	ctx.Set(fiber.HeaderContentSecurityPolicy, needs.policy(c.pages()))

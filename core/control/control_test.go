@@ -35,7 +35,7 @@ func (c commands) Reload(context.Context) (control.Reloaded, error) {
 
 func (c commands) Plan(ctx context.Context) (control.Plan, error) {
 	done, err := c.Reload(ctx)
-	return control.Plan{Reloaded: done, People: &core.Foreseen{Known: 1, New: []core.KnownUser{{User: core.User{ID: "usr_a"}}}}}, err
+	return control.Plan{Reloaded: done, People: &core.Forecast{Known: 1, New: []core.KnownUser{{User: core.User{ID: "usr_a"}}}}}, err
 }
 
 func (commands) Plugins() []pluginhost.Status {

@@ -90,7 +90,7 @@ type Reloaded struct {
 // Plan describes what a reload would change.
 type Plan struct {
 	Reloaded
-	People *core.Foreseen `json:"people,omitempty"` // nil if the identity providers do not change
+	People *core.Forecast `json:"people,omitempty"` // nil if the identity providers do not change
 }
 
 // App is the state of one app.

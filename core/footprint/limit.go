@@ -9,15 +9,15 @@ import (
 
 // The shares of memory that the process may use.
 const (
-	baseMemory  = 64 << 20 // what the server holds when there are no calls
+	baseMemory  = 64 << 20 // what the server uses when there are no calls
 	perByte     = 8        // bytes of memory reserved for each byte of a request in flight
 	leastBudget = 16 << 20 // bytes in flight that are always allowed: the largest body of one request
-	ofMachine   = 2        // without a limit, the server may use 1/ofMachine of the machine's memory
+	ofMachine   = 2        // if there is no limit, the server may use 1/ofMachine of the machine's memory
 	ofCgroup    = 0.75     // the rest is for the server's apps, which are in the same cgroup
 )
 
 // Limit sets the soft memory limit of the garbage collector and returns it, in bytes. The limit is GOMEMLIMIT,
-// which the runtime has already applied, or else three quarters of the cgroup's limit. Without either, the
+// which the runtime has already applied, or else three quarters of the cgroup's limit. If there is neither, the
 // collector has no limit, and Limit returns half of the machine's memory.
 func Limit(gomemlimit string) int64 {
 	if gomemlimit != "" {

@@ -157,7 +157,7 @@ func TestTheAuditTrailIsFilteredAndPaged(t *testing.T) {
 			t.Errorf("%s: %d %s", query, r.StatusCode, r.body)
 		}
 	}
-	log.err = core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file")
+	log.err = core.Errorf(core.CodeNotConfigured, "no audit file is configured; set audit.file")
 	if r := h.do(t, call{method: "GET", path: "/v1/audit"}); r.StatusCode != 400 || r.code() != "not_configured" {
 		t.Errorf("without a file: %d %s", r.StatusCode, r.body)
 	}

@@ -50,3 +50,15 @@ func TestSmallBodiesKeysAndStreamsAreNotCompressed(t *testing.T) {
 		}
 	}
 }
+
+// HTML escapes make a text of < six times as long, in memory and on the wire.
+func TestResponsesHaveNoHTMLEscapes(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	const name = "<a> & <b>"
+	if r := h.do(t, call{method: "POST", path: "/v1/keys", body: `{"name":"` + name + `"}`}); r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	if r := h.do(t, call{method: "GET", path: "/v1/keys"}); !strings.Contains(r.body, name) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}

@@ -81,7 +81,7 @@ func TestAWorkspaceIsReturnedAsDocumented(t *testing.T) {
 		}
 		v["status"].(map[string]any)["uptime"] = 0.0
 		noModel := v["modelError"]
-		if text, _ := noModel.(string); !strings.HasPrefix(text, "no model is configured: set models.default") {
+		if text, _ := noModel.(string); !strings.HasPrefix(text, "no model is configured; set models.default") {
 			t.Errorf("%s: modelError is %q", path, text)
 		}
 		want := map[string]string{
@@ -105,12 +105,12 @@ func TestAWorkspaceIsReturnedAsDocumented(t *testing.T) {
 type fullDisk struct{}
 
 func (fullDisk) CheckWritable(context.Context) error {
-	return core.Errorf(core.CodeUnavailable, "the disk of the database is full")
+	return core.Errorf(core.CodeUnavailable, "the database's disk is full")
 }
 
 func TestHealthReportsWhyTheStateIsReadOnly(t *testing.T) {
 	s := &Server{options: Options{State: fullDisk{}}, log: hclog.NewNullLogger()}
-	if status, reason := s.stateHealth(t.Context()); status != "degraded" || reason != "the disk of the database is full" {
+	if status, reason := s.stateHealth(t.Context()); status != "degraded" || reason != "the database's disk is full" {
 		t.Errorf("%s: %s", status, reason)
 	}
 }

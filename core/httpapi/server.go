@@ -23,6 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
 	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -98,6 +99,7 @@ func New(o Options) *Server {
 		ReadTimeout:                  o.Timeouts.Header,
 		WriteTimeout:                 o.Timeouts.Write,
 		IdleTimeout:                  o.Timeouts.Idle,
+		JSONEncoder:                  func(v any) ([]byte, error) { return rawjson.Encode(v) }, // HTML escapes make a text of < six times as long
 		ErrorHandler: func(c *fiber.Ctx, err error) error {
 			s.fail(c.Context(), err)
 			return nil

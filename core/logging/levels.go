@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Levels holds the log levels of a server's components. A component without its own level inherits its parent's level:
+// Levels contains the log levels of a server's components. A component without its own level inherits its parent's level:
 // apps.calc inherits from apps, and apps from the default.
 type Levels struct {
 	mu      sync.Mutex // held while the levels are changed
@@ -70,9 +70,9 @@ func (l *Levels) Change(wanted map[string]string) error {
 		case name == "" && component != Default:
 			delete(next.components, component)
 		case level == hclog.NoLevel:
-			return fmt.Errorf("log level %q of %s: must be trace, debug, info, warn, error or off", name, component)
+			return fmt.Errorf("the log level of %[2]q must be trace, debug, info, warn, error or off, not %[1]q", name, component)
 		case !l.isKnown(component):
-			return fmt.Errorf("log level of %s: the server has no such component; it has %s", component, strings.Join(l.names(), ", "))
+			return fmt.Errorf("the server has no component %q with a log level; its components are %s", component, strings.Join(l.names(), ", "))
 		case component == Default:
 			next.standard = level
 		default:

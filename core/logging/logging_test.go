@@ -42,13 +42,13 @@ func TestLevelsChangePerComponentWhileLoggersAreInUse(t *testing.T) {
 	}
 }
 
-func TestAWrongLevelChangesNothing(t *testing.T) {
+func TestAnInvalidLevelChangesNothing(t *testing.T) {
 	levels := logging.NewLevels(hclog.Info)
 	log := logging.New(logging.Options{Levels: levels}, io.Discard)
 	log.Named("apps")
 	log.Named("chat")
 	err := levels.Change(map[string]string{"apps": "debug", "chat": "loud"})
-	if err == nil || !strings.Contains(err.Error(), `"loud" of chat`) || levels.Of("apps") != hclog.Info {
+	if err == nil || !strings.Contains(err.Error(), `"chat" must be trace`) || levels.Of("apps") != hclog.Info {
 		t.Errorf("%v, and apps has %v", err, levels.Of("apps"))
 	}
 }
@@ -66,7 +66,7 @@ func TestDurationsAreWrittenAsTextInBothFormats(t *testing.T) {
 	}
 }
 
-func TestALevelOfAComponentThatTheServerDoesNotHaveIsRefused(t *testing.T) {
+func TestALevelForAnUnknownComponentIsRejected(t *testing.T) {
 	levels := logging.NewLevels(hclog.Info)
 	log := logging.New(logging.Options{Levels: levels}, io.Discard)
 	log.Named("apps").Named("calc")
@@ -75,7 +75,7 @@ func TestALevelOfAComponentThatTheServerDoesNotHaveIsRefused(t *testing.T) {
 		t.Errorf("known and possible components: %v", err)
 	}
 	err := levels.Change(map[string]string{"nonsense": "debug"})
-	if err == nil || !strings.Contains(err.Error(), "it has apps, chat") {
+	if err == nil || !strings.Contains(err.Error(), "its components are apps, chat") {
 		t.Errorf("the error is %v", err)
 	}
 }

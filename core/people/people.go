@@ -91,7 +91,7 @@ type DeletedUser struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// Users returns all users that the server knows, sorted by name.
+// Users returns all of the server's users, sorted by name.
 func (d *Directory) Users(ctx context.Context) (UserList, error) {
 	users, err := d.store.Users(ctx)
 	for i := range users {

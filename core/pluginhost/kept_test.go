@@ -128,7 +128,7 @@ func linked(t *testing.T, file string) error {
 func ofNobody(t *testing.T, path string) error {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
+		t.Skip("needs root")
 	}
 	return os.Chown(path, 65534, 65534)
 }

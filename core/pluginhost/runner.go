@@ -23,6 +23,7 @@ type runner struct {
 	command process.Command
 	name    string
 	stderr  *tail
+	sockets string // the directory that go-plugin made for the process's socket
 
 	limits config.PluginLimits
 
@@ -39,8 +40,8 @@ func newRunner(name string, c process.Command, hidden secrets, limits config.Plu
 }
 
 // provide is go-plugin's RunnerFunc. It receives the environment for the handshake.
-func (r *runner) provide(_ hclog.Logger, cmd *exec.Cmd, _ string) (goplugin.Runner, error) {
-	r.command.Env = append(r.command.Env, cmd.Env...)
+func (r *runner) provide(_ hclog.Logger, cmd *exec.Cmd, sockets string) (goplugin.Runner, error) {
+	r.command.Env, r.sockets = append(r.command.Env, cmd.Env...), sockets
 	return r, nil
 }
 
@@ -55,6 +56,7 @@ func (r *runner) Start(context.Context) error {
 	_ = write.Close() // the process has its own
 	if err != nil {
 		_, _ = io.Copy(io.Discard, r.stderr)
+		_ = os.Remove(r.sockets) // go-plugin does this only after a process that started
 		return errors.Join(err, read.Close())
 	}
 	_ = p.Stdin().Close() // a plugin does not read its standard input

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// adapters holds the running plugins.
+// adapters contains the running plugins.
 type adapters struct {
 	auth     *pluginhost.Set[*pluginhost.Auth]
 	store    *pluginhost.Set[*pluginhost.SessionStore] // always exactly one
@@ -25,7 +25,7 @@ func newAdapters(h *pluginhost.Host) *adapters {
 	return &adapters{pluginhost.NewSet(h.Auth), pluginhost.NewSet(h.SessionStore), pluginhost.NewSet(h.Registry), pluginhost.NewSet(h.Audit)}
 }
 
-// exchange is the change of adapters that a configuration requires. All adapters that it needs are running.
+// exchange is the replacement of adapters that a configuration requires. All adapters that it needs are running.
 type exchange struct {
 	auth     *pluginhost.Exchange[*pluginhost.Auth]
 	registry *pluginhost.Exchange[*pluginhost.Registry]
@@ -35,7 +35,7 @@ type exchange struct {
 	sections []section // the exchanges above that have been prepared
 }
 
-// section holds the plugins of one section of the configuration.
+// section contains the plugins from one section of the configuration.
 type section struct {
 	name string
 	part interface {
@@ -149,14 +149,14 @@ func (a *adapters) Registries() []core.Registry {
 	return all
 }
 
-// SearchBundles searches every registry, or the one that q names. Results alternate between registries, so that
+// SearchBundles searches every registry, or the one named in q. Results alternate between registries, so that
 // a registry with many results does not hide those of the next.
 func (a *adapters) SearchBundles(ctx context.Context, q tools.BundleQuery) (found []tools.Found, failures []string, err error) {
 	open := slices.DeleteFunc(slices.Clone(a.registry.Members()), func(m pluginhost.Member[*pluginhost.Registry]) bool {
 		return q.Registry != "" && q.Registry != m.Name
 	})
 	if q.Registry != "" && len(open) == 0 {
-		return nil, nil, core.Errorf(core.CodeNotFound, "no registry is named %q", q.Registry)
+		return nil, nil, core.Errorf(core.CodeNotFound, "there is no registry %q", q.Registry)
 	}
 	pages, failures := [][]tools.Found{}, []string{}
 	for _, m := range open {

@@ -10,7 +10,7 @@ import (
 // auditing is the audit log with its outputs.
 type auditing struct {
 	log     *audit.Log               // nil if no file or sink is configured
-	file    *audit.File              // nil without audit.file
+	file    *audit.File              // nil if audit.file is not set
 	streams map[string]*audit.Stream // by the name of the sink
 }
 
@@ -33,7 +33,7 @@ func (s *Server) openAudit() error {
 	return nil
 }
 
-// connectSinks gives each audit sink a stream. If a sink of the same name already had a stream, the new sink continues
+// connectSinks gives each audit sink a stream. If a sink with the same name already had a stream, the new sink continues
 // it. It returns all destinations of records, and the streams of removed sinks.
 func (s *Server) connectSinks() (all []audit.Sink, gone map[string]*audit.Stream) {
 	if s.audit.file != nil {
@@ -54,7 +54,7 @@ func (s *Server) connectSinks() (all []audit.Sink, gone map[string]*audit.Stream
 	return all, gone
 }
 
-// reconnectSinks makes the audit log write to the sinks of a reloaded configuration. Records that wait for a removed
+// reconnectSinks makes the audit log write to the sinks in a reloaded configuration. Records that are waiting for a removed
 // sink are written to it first, as long as it accepts them.
 func (s *Server) reconnectSinks(ctx context.Context) {
 	if s.audit.log == nil {

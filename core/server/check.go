@@ -13,10 +13,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// Checked holds the findings of a check other than problems.
+// Checked contains a check's findings other than problems.
 type Checked struct {
 	Unchecked []string        // sections whose adapter can check settings only by applying them
-	Replaced  config.Problems // plugins with a replaced file: a server starts its copy of the accepted file
+	Replaced  config.Problems // plugins whose file was replaced; a server starts its own copy of the accepted file
 }
 
 // Check has every configured adapter validate its settings, and starts nothing else. The error is a config.Problems
@@ -33,7 +33,7 @@ func Check(ctx context.Context, c *config.Config, builtins pluginhost.Builtins, 
 			found.Unchecked = append(found.Unchecked, a.At)
 			continue
 		}
-		if problems, wrong := errors.AsType[config.Problems](pluginhost.Located(c, a.Plugin, err)); wrong {
+		if problems, ok := errors.AsType[config.Problems](pluginhost.Located(c, a.Plugin, err)); ok {
 			all = append(all, problems...)
 		}
 	}
@@ -59,7 +59,7 @@ func newHost(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) *
 	return pluginhost.New(hostOptions(c, builtins, log))
 }
 
-// hostOptions returns the settings of the configuration that apply to all plugins.
+// hostOptions returns the configured settings that apply to all plugins.
 func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logger) pluginhost.Options {
 	return pluginhost.Options{
 		Home: c.Home, Builtins: builtins, Logger: log, Env: c.Environment, PassEnv: c.Plugins.PassEnv, Limits: c.Plugins.Limits,
@@ -71,8 +71,8 @@ func hostOptions(c *config.Config, builtins pluginhost.Builtins, log hclog.Logge
 // allProblems adds the problems of all other adapters to the error of the first adapter that did not
 // start, so that an operator sees all of them at once.
 func (s *Server) allProblems(ctx context.Context, c *config.Config, err error) error {
-	first, wrong := errors.AsType[config.Problems](err)
-	if !wrong {
+	first, ok := errors.AsType[config.Problems](err)
+	if !ok {
 		return err
 	}
 	_, others := Check(ctx, c, s.o.Builtins, hclog.NewNullLogger())

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/statekey"
 )
 
-// secretFiles returns files of the server outside its home. Apps never see these files, even if the configuration opens
-// a directory that contains them. Plugins keep tokens and keys in files that their settings name.
+// secretFiles returns the server's files outside its home. Apps never see these files, even if the configuration gives them access to
+// a directory that contains them. Plugins keep tokens and keys in files named in their settings.
 func (s *Server) secretFiles() (all []string) {
 	c := s.config()
 	key := c.Storage.Keys.File
@@ -57,8 +57,8 @@ func filesIn(value any) (files []string) {
 	return files
 }
 
-// closedPaths returns more paths of the server outside its home. Nobody can grant an app access to them.
-func (s *Server) closedPaths() (all []string) {
+// ungrantablePaths returns more of the server's paths outside its home. Nobody can grant an app access to them.
+func (s *Server) ungrantablePaths() (all []string) {
 	c := s.config()
 	if c.HTTP.TLS.CertFile != "" {
 		all = append(all, c.HTTP.TLS.CertFile)
@@ -71,7 +71,7 @@ func (s *Server) closedPaths() (all []string) {
 	return append(all, c.Skills.Directories...)
 }
 
-// pluginsOf returns all plugins that a configuration names.
+// pluginsOf returns all plugins in a configuration.
 func pluginsOf(c *config.Config) []config.Plugin {
 	all := append([]config.Plugin{c.SessionStore}, c.Registries...)
 	for _, a := range c.Auth {

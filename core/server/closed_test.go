@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFilesThatPluginSettingsNameAreFound(t *testing.T) {
+func TestFilesNamedInPluginSettingsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	tokens, key := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "key.pem")
 	for _, file := range []string{tokens, key} {

@@ -26,7 +26,7 @@ func (s *Server) cluster() apps.Cluster {
 	return s.store
 }
 
-// logins returns the store for pending browser logins; nil keeps them in the memory of a single server.
+// logins returns the store for pending browser logins, or nil if a single server keeps them in memory.
 func (s *Server) logins() access.Logins {
 	if !s.store.Shared() {
 		return nil
@@ -90,7 +90,7 @@ func (s *Server) followCluster() {
 			}
 		}
 	}()
-	s.closers.add("changes of peer servers", func(context.Context) error {
+	s.closers.add("changes from peer servers", func(context.Context) error {
 		stop()
 		<-ended
 		return nil
@@ -99,12 +99,12 @@ func (s *Server) followCluster() {
 
 // syncViews reloads the views after a peer server has changed them. It retries until it succeeds.
 func (s *Server) syncViews(ctx context.Context) {
-	s.retry(ctx, "reading the views that a peer server changed failed; retrying", s.views.Reload)
+	s.retry(ctx, "could not read the views that a peer server changed; retrying", s.views.Reload)
 }
 
 // syncSkills copies the skills that peer servers have written. It retries until it succeeds.
 func (s *Server) syncSkills(ctx context.Context, prefix string) {
-	s.retry(ctx, "copying the skills of peer servers failed; retrying", func(ctx context.Context) error { return s.skills.Sync(ctx, prefix) })
+	s.retry(ctx, "could not copy skills from peer servers; retrying", func(ctx context.Context) error { return s.skills.Sync(ctx, prefix) })
 }
 
 // retry calls do until it succeeds or ctx ends, and logs each failure.

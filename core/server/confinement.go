@@ -23,7 +23,7 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	if c.Level(s.config().Sandbox) < s.config().Sandbox.Level {
 		log.Warn("apps run in a weaker sandbox than configured", append(fields, "reason", c.Probe.Reason)...)
 	} else {
-		log.Info("sandbox of apps", fields...)
+		log.Info("app sandbox", fields...)
 	}
 	s.sandbox = control.Sandbox{
 		Level: c.Probe.Level.String(), OwnUser: c.Probe.OwnUID, Reason: c.Probe.Reason, Chroot: c.Probe.Chroot, Cgroup: c.Cgroups.Bounds().Names(), NoCgroups: c.NoCgroups,
@@ -31,7 +31,7 @@ func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	return c
 }
 
-// takeCgroup has the kernel enforce the limits of apps, if the server's cgroup is delegated to it.
+// takeCgroup makes the kernel enforce apps' limits, if the server's cgroup is delegated to it.
 func (s *Server) takeCgroup(ctx context.Context, c *instance.Confinement) {
 	tree, err := cgroup.Take()
 	if err == nil {

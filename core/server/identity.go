@@ -26,7 +26,7 @@ func providersOf(c *config.Config, running []pluginhost.Member[*pluginhost.Auth]
 	return all
 }
 
-// enrollment returns the rules from admins and join of an auth section. The first user becomes an admin only if nobody
+// enrollment returns the rules from admins and join in an auth section. The first user becomes an admin only if nobody
 // else can be an admin: no section names admins, and there is no SERVICE_API_KEY.
 func enrollment(c *config.Config, a config.Auth) access.Enrollment {
 	named := slices.ContainsFunc(c.Auth, func(one config.Auth) bool { return len(one.Admins) > 0 })
@@ -42,7 +42,7 @@ func enrollment(c *config.Config, a config.Auth) access.Enrollment {
 }
 
 // advertisedScopes returns the OAuth scopes that clients of /mcp are asked to request: auth.scopes, or else those that
-// the adapter needs to identify the caller. A provider refuses clients that ask for a scope that it does not support.
+// the adapter needs to identify the caller. A provider rejects clients that request a scope that it does not support.
 func advertisedScopes(c *config.Config) []string {
 	var all []string
 	for _, a := range c.Auth {
@@ -60,8 +60,8 @@ func advertisedScopes(c *config.Config) []string {
 }
 
 // audiences returns the audiences that are accepted in the tokens of every provider: the server's base URL
-// with and without a trailing slash, and the URL of /mcp. Without a configured base URL, every address of the
-// server counts as a base URL.
+// with and without a trailing slash, and the URL of /mcp. If no base URL is configured, every address of the
+// server is treated as a base URL.
 func audiences(c *config.Config, addr *net.TCPAddr) []string {
 	bases := []string{c.HTTP.BaseURL}
 	if c.HTTP.BaseURL == "" {
@@ -88,7 +88,7 @@ func loopbackNames(addr *net.TCPAddr) []string {
 	return names
 }
 
-// redirectURI returns where an identity provider redirects browsers if its section does not set a URI: a path below the
+// redirectURI returns where an identity provider redirects browsers if its section does not set a URI: a path under the
 // base URL. "" means that it is derived from the request.
 func redirectURI(c *config.Config) string {
 	if c.HTTP.BaseURL == "" {

@@ -32,7 +32,7 @@ func (s *Server) Status() control.Status {
 // OwnerToken returns a token for the owner's commands on this machine.
 func (s *Server) OwnerToken() core.Secret { return s.access.OwnerToken() }
 
-// configFile returns the absolute path of the configuration file, for commands that run in another directory; "" for
+// configFile returns the absolute path of the configuration file, for commands that run in another directory, or "" if there is
 // none.
 func configFile(file string) string {
 	if path, err := filepath.Abs(file); err == nil && file != "" {
@@ -56,7 +56,7 @@ func (s *Server) localURL() string {
 	return s.scheme() + net.JoinHostPort(ip.String(), strconv.Itoa(a.Port))
 }
 
-// leaf returns the certificate that the server presents, in DER; nil without TLS.
+// leaf returns the certificate that the server presents, in DER, or nil if it does not use TLS.
 func (s *Server) leaf() []byte {
 	if s.certificate == nil {
 		return nil
@@ -67,7 +67,7 @@ func (s *Server) leaf() []byte {
 // LogLevels changes the log levels of components until the next start, and returns the levels in effect.
 func (s *Server) LogLevels(change map[string]string) (map[string]string, error) {
 	if s.o.LogLevels == nil {
-		return nil, errors.New("the levels of this server's log cannot be changed")
+		return nil, errors.New("this server's log levels cannot be changed")
 	}
 	if err := s.o.LogLevels.Change(change); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Server) Apps() []control.App {
 }
 
 // pluginStates returns the states of the plugins for GET /v1/plugins: the same as for the operator's commands, without
-// details of this machine.
+// details about this machine.
 func (s *Server) pluginStates() []adminapi.Plugin {
 	var all []adminapi.Plugin
 	for _, p := range s.host.Status() {
@@ -126,7 +126,7 @@ func (s *Server) pluginStates() []adminapi.Plugin {
 	return all
 }
 
-// AppRuns waits until an app of the default workspace runs, and reports whether it does. It returns false immediately
+// AppRuns waits until an app in the default workspace is running, and reports whether it is. It returns false immediately
 // for an app that is dead, or that somebody stopped. It waits for an app that is stopped only because its start has
 // not begun yet and, until ctx ends, for an app that is not installed yet.
 func (s *Server) AppRuns(ctx context.Context, name string) bool {

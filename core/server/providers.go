@@ -20,7 +20,7 @@ const (
 )
 
 // providerWatch tracks which identity providers can be reached. A server with an unreachable provider is ready: it still
-// serves its apps, API keys, and people who are logged in. But nobody else can log in, so the outage is logged, measured
+// serves its apps, and API keys and existing logins still work. But nobody else can log in, so the outage is logged, measured
 // and shown.
 type providerWatch struct {
 	access *access.Access
@@ -66,7 +66,7 @@ func (w *providerWatch) ask(ctx context.Context) {
 	for name, err := range now {
 		switch before := w.state[name]; {
 		case err != nil && before == nil:
-			w.log.Warn("identity provider unavailable: nobody can log in with it, and new tokens cannot be checked", "provider", name, "error", err)
+			w.log.Warn("identity provider unavailable; nobody can log in with it, and new tokens cannot be checked", "provider", name, "error", err)
 		case err == nil && before != nil:
 			w.log.Info("identity provider available again", "provider", name)
 		}
@@ -74,7 +74,7 @@ func (w *providerWatch) ask(ctx context.Context) {
 	w.state = now
 }
 
-// check returns an error that names the providers that cannot be reached.
+// check returns an error that lists the providers that cannot be reached.
 func (w *providerWatch) check(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// checks returns the checks of /readyz. They cover everything that a request may need. Registries are not included:
-// only an installation needs one, and a server that cannot install still serves its apps. If records cannot be written,
+// checks returns the checks for /readyz. They cover everything that a request may need. Registries are not included, because
+// only installations need them, and a server that cannot install apps still serves them. If records cannot be written,
 // the server is only unready if it refuses actions that cannot be recorded (audit.failClosed).
 func (s *Server) checks() []httpapi.Check {
 	home := s.config().Home
@@ -31,7 +31,7 @@ func (s *Server) checks() []httpapi.Check {
 	return all
 }
 
-// checkAudit fails if actions cannot be recorded at present.
+// checkAudit fails if actions cannot currently be recorded.
 func (s *Server) checkAudit(ctx context.Context) error {
 	if err := s.audit.log.Ready(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Server) checkAudit(ctx context.Context) error {
 	return s.host.Probe(ctx, plugins.KindAudit)
 }
 
-// writable checks that the home, which holds the files of apps and the data of plugins, is writable: it writes a file
+// writable checks that the home, which contains apps' files and plugins' data, is writable. It writes a file
 // and removes it.
 func writable(home string) error {
 	path := filepath.Join(home, ".writable")

@@ -37,7 +37,7 @@ func (s *Server) Reload(ctx context.Context) (control.Reloaded, error) {
 	return done, nil
 }
 
-// Plan returns what Reload would change. To find out which users changed identity providers know, it starts their
+// Plan returns what Reload would change. To find out which users the changed identity providers would recognize, it starts their
 // adapters and stops them again.
 func (s *Server) Plan(ctx context.Context) (control.Plan, error) {
 	s.reloading.Lock()

@@ -71,7 +71,7 @@ func (f feed) apply(ctx context.Context, r auth.Revocation) error {
 		return err
 	}
 	if r.Issuer != about.Issuer || (r.Subject == "") == (r.TokenSHA256 == "") {
-		f.log.Warn("ignoring a revocation: it must name the issuer of the adapter, and either a subject or a token", "issuer", r.Issuer)
+		f.log.Warn("ignoring a revocation; it must contain the adapter's issuer, and either a subject or a token", "issuer", r.Issuer)
 		return nil
 	}
 	revocation := core.Revocation{Issuer: r.Issuer, Subject: r.Subject, Token: r.TokenSHA256}
@@ -88,13 +88,13 @@ func (f feed) apply(ctx context.Context, r auth.Revocation) error {
 	return err
 }
 
-// feeds holds the feeds of the running auth adapters. The zero value has none.
+// feeds contains the feeds of the running auth adapters. The zero value has none.
 type feeds struct {
 	mu   sync.Mutex
 	stop map[*pluginhost.Auth]func()
 }
 
-// follow opens the feed of an adapter, if it reports revocations, until unfollow or closeFeeds.
+// follow opens the feed of an adapter, if it reports revocations. unfollow or closeFeeds closes it.
 func (s *Server) follow(handle *pluginhost.Auth) {
 	if !handle.Revokes() {
 		return

@@ -61,7 +61,7 @@ type Server struct {
 	providers   *providerWatch
 	host        *pluginhost.Host
 	adapters    *adapters
-	certificate *listener.Certificate // nil without TLS
+	certificate *listener.Certificate // nil if TLS is not used
 	listener    net.Listener
 	bus         *event.Bus
 	features    features
@@ -78,10 +78,10 @@ type Server struct {
 	tools       *tools.Namespace
 	audit       auditing
 	feeds       feeds
-	tracer      *tracing.Tracer // nil when tracing is off
+	tracer      *tracing.Tracer // nil if tracing is off
 	endpoint    *mcphttp.Endpoint
 	http        *httpapi.Server
-	failed      chan error // receives the error of a broken listener
+	failed      chan error // receives the error if the listener fails
 
 	reloading sync.Mutex
 	current   atomic.Pointer[config.Config] // the configuration in effect
@@ -132,10 +132,10 @@ func (s *Server) scheme() string {
 	return "http://"
 }
 
-// WorkspaceID returns the id of the workspace for callers who do not name one.
+// WorkspaceID returns the id of the workspace for callers who do not choose one.
 func (s *Server) WorkspaceID() string { return core.DefaultWorkspaceID }
 
-// Failed returns a channel that receives the error of a broken listener.
+// Failed returns a channel that receives the error if the listener fails.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Close refuses new requests, lets those in flight finish until ctx ends, and stops everything in the

@@ -119,7 +119,7 @@ func status(t *testing.T, s *server.Server, method, path, body string, headers .
 	return resp.StatusCode
 }
 
-func TestAServerAnswersFromItsStartToItsClose(t *testing.T) {
+func TestAServerRespondsFromStartToClose(t *testing.T) {
 	s := newHome(t, "http: {port: 0}").mustStart()
 	if got := status(t, s, "GET", "/v1/health", ""); got != http.StatusOK {
 		t.Errorf("health returns %d", got)
@@ -154,7 +154,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 			h.write(strings.Replace(c.yaml, "TOKENS", tokens(t), 1))
 			_, err := h.start()
 			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the start returned %v, want it to say %q", err, c.says)
+				t.Errorf("the start returned %v, which should contain %q", err, c.says)
 			}
 			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
 			if untouched := c.says != "--port" || databases.Required(); untouched != errors.Is(noState, fs.ErrNotExist) {
@@ -226,7 +226,7 @@ func TestARejectedReloadChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h.write(c.yaml)
 			if done, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the reload returned %+v, %v, want it to say %q", done, err, c.says)
+				t.Errorf("the reload returned %+v, %v, which should contain %q", done, err, c.says)
 			}
 			if got := mcpStatus(t, s); got != http.StatusUnauthorized {
 				t.Errorf("without a token /mcp returns %d", got)
@@ -241,7 +241,7 @@ func TestARejectedReloadChangesNothing(t *testing.T) {
 	}
 }
 
-func TestTheErrorNamesEveryAdapterThatRefusesItsSettings(t *testing.T) {
+func TestTheErrorListsEveryAdapterThatRejectsItsSettings(t *testing.T) {
 	h := newHome(t, "auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
 	c, err := h.load()
 	if err != nil {
@@ -261,7 +261,7 @@ func TestTheErrorNamesEveryAdapterThatRefusesItsSettings(t *testing.T) {
 		}
 		for _, want := range []string{"yaml:1: auth.file", "yaml:2: sessionStore.ttl", "yaml:4: registries[0]"} {
 			if strings.Count(err.Error(), want) != 1 {
-				t.Errorf("%s does not say %q once: %v", what, want, err)
+				t.Errorf("%s should contain %q once: %v", what, want, err)
 			}
 		}
 	}

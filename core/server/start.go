@@ -38,7 +38,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// This file has the steps of Start, in order. Each step registers its closer as soon as it has something to close.
+// This file contains the steps of Start, in order. Each step registers its closer as soon as it has something to close.
 
 // openTracing comes first, so that Close exports the spans of everything else last.
 func (s *Server) openTracing(ctx context.Context) (err error) {
@@ -47,7 +47,7 @@ func (s *Server) openTracing(ctx context.Context) (err error) {
 	return err
 }
 
-// openAdapters comes before the state: an adapter that refuses its settings fails the start before anything in
+// openAdapters comes before the state, so that an adapter that rejects its settings fails the start before anything in
 // the home is created or migrated.
 func (s *Server) openAdapters(ctx context.Context) (err error) {
 	c := s.config()
@@ -85,19 +85,19 @@ func (s *Server) openState(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.store.EndUnfinished(ctx); err != nil {
-		s.log.Warn("answers that a killed server left behind remain unfinished until their conversations continue", "error", err)
+		s.log.Warn("answers that a killed server left unfinished stay that way until their conversations continue", "error", err)
 	}
 	s.closers.add("store", func(context.Context) error { return s.store.Close() })
 	return nil
 }
 
-// listenError returns an error that says why the server cannot listen on an address, and what to do.
+// listenError returns an error that explains why the server cannot listen on an address, and what to do.
 func listenError(address string, err error) error {
 	cause := err
 	if o, ok := errors.AsType[*net.OpError](err); ok {
 		cause = o.Err // the rest of it repeats the address
 	}
-	remedy := "listen on an address of this machine with --host or http.host"
+	remedy := "set --host or http.host to one of this machine's addresses"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		remedy = "choose another port with --port or http.port; `ropewalk doctor` reports whether another Ropewalk is using it"
@@ -165,7 +165,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
 		Shows: s.shows,
 	})
-	s.untilClosed("approvals", s.approvals.Run) // ends expired approvals
+	s.untilClosed("approvals", s.approvals.Run) // expires approvals
 	var makeKey func() error
 	if !s.store.Shared() { // servers of a cluster need the same key
 		makeKey = s.makeKey
@@ -179,7 +179,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Pins:     s.pins, Metrics: s.metrics,
 		Home: c.Home, Records: s.store, Cluster: s.cluster(), Events: s.bus, Registries: s.adapters.named(), Configured: c.Apps,
 		Logger: s.log.Named("apps"), Version: s.version, HostEnv: c.Environment, MaxSessionInstances: c.MCP.MaxInstances, MaxAnswer: c.Limits.AnswerBytes, CallTimeout: c.Tools.CallTimeout,
-		Idle: c.Idle, MaxAwake: c.MaxAwake, MemoryIsShort: cgroup.MemoryIsShort, Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Protected: s.closedPaths(), Install: c.Install,
+		Idle: c.Idle, MaxAwake: c.MaxAwake, MemoryIsShort: cgroup.MemoryIsShort, Sandbox: c.Sandbox, Confinement: s.confinement(ctx), Protected: s.ungrantablePaths(), Install: c.Install,
 	})
 	s.closers.add("apps", s.apps.Close)
 	s.openAccounts()
@@ -229,10 +229,10 @@ func declaredViews(c *config.Config) (all []view.Declared) {
 func (s *Server) makeKey() error {
 	keys, path, err := statekey.Create(s.config().Home)
 	if err != nil {
-		return core.Wrap(core.CodeNotConfigured, err, "account tokens are only stored encrypted, and this server has no key: "+err.Error())
+		return core.Wrap(core.CodeNotConfigured, err, "account tokens are stored only if they can be encrypted, and this server has no key: "+err.Error())
 	}
 	s.store.UseKeys(keys)
-	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, separate from the backups", "file", path)
+	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets; keep a copy of it, separate from the backups", "file", path)
 	return nil
 }
 
@@ -318,7 +318,7 @@ func (s *Server) mounts() []func(httpapi.Router) {
 	return all
 }
 
-// openMetrics serves the metrics on their own address, if http.metrics names one.
+// openMetrics serves the metrics on their own address, if http.metrics is set.
 func (s *Server) openMetrics(ctx context.Context) error {
 	address := s.config().HTTP.Metrics
 	if address == "" {

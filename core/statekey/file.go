@@ -24,7 +24,7 @@ func WriteFile(path string, keys *seal.Keys) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = part.WriteString("# Keys of Ropewalk's state: the first encrypts, all decrypt.\n" + keys.Text().Reveal())
+	_, err = part.WriteString("# Keys for Ropewalk's state: the first encrypts, all decrypt.\n" + keys.Text().Reveal())
 	err = errors.Join(err, part.Chown(uid, gid), part.Chmod(mode), part.Sync(), part.Close())
 	if err == nil {
 		err = os.Rename(part.Name(), path)

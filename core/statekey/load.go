@@ -22,7 +22,7 @@ const (
 	commandTimeout = 30 * time.Second
 )
 
-// SourceOf returns where the keys of the state come from: where the configuration says, or else the file that Create
+// SourceOf returns where the keys for the state come from: the configured source, or else the file that Create
 // made.
 func SourceOf(c *config.Config) config.StorageKeys {
 	from := c.Storage.Keys
@@ -35,7 +35,7 @@ func SourceOf(c *config.Config) config.StorageKeys {
 	return from
 }
 
-// DefaultFile returns the path of the key file that Create makes for a home: <home>.state-key, so that a copy of the
+// DefaultFile returns the path of the key file that Create creates for a home: <home>.state-key, so that a copy of the
 // home does not contain the key. If that is a directory, the file is in it: a service may be unable to write next to
 // its home.
 func DefaultFile(home string) string {
@@ -46,8 +46,8 @@ func DefaultFile(home string) string {
 	return path
 }
 
-// Create creates the first key of a home, in DefaultFile, and returns it with the path. If the file already exists, it
-// returns the keys in it. The error says what to do.
+// Create creates the first key for a home, in DefaultFile, and returns it with the path. If the file already exists, it
+// returns the keys in it. The error includes what to do.
 func Create(home string) (keys *seal.Keys, path string, err error) {
 	path = DefaultFile(home)
 	keys, err = ReadFile(path)
@@ -58,13 +58,13 @@ func Create(home string) (keys *seal.Keys, path string, err error) {
 		err = WriteFile(path, keys)
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		err = fmt.Errorf("the key file %s cannot be created: %w; put the output of `ropewalk encryption new-key` in the variable %s of the server's environment, and restart the server",
+		err = fmt.Errorf("the key file %s cannot be created: %w; put the output of `ropewalk encryption new-key` in the variable %s in the server's environment, and restart the server",
 			path, failed.Err, config.EnvStorageKey)
 	}
 	return keys, path, err
 }
 
-// Load returns the keys of the state, or nil if there are none.
+// Load returns the keys for the state, or nil if there are none.
 func Load(ctx context.Context, c *config.Config) (*seal.Keys, error) {
 	from := SourceOf(c)
 	switch {
@@ -105,7 +105,7 @@ func ReadFile(path string) (*seal.Keys, error) {
 		return nil, fmt.Errorf("storage.keyFile: %w", err)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("storage.keyFile: %s can be written by others (mode %o): chmod 600 %s", path, info.Mode().Perm(), path)
+		return nil, fmt.Errorf("storage.keyFile: %s is writable by other users (mode %o); run chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxText))
 	if err != nil {
@@ -136,9 +136,9 @@ func run(ctx context.Context, command []string, env config.Environment) (core.Se
 	<-p.Done()
 	switch {
 	case len(text) == maxText:
-		return "", fmt.Errorf("%s prints more than %d bytes, which cannot be keys", command[0], maxText)
+		return "", fmt.Errorf("%s printed more than %d bytes, which cannot be keys", command[0], maxText)
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s did not end within %s", command[0], commandTimeout)
+		return "", fmt.Errorf("%s did not exit within %s", command[0], commandTimeout)
 	case p.Err() != nil:
 		return "", fmt.Errorf("%s %w; run it by hand to see what it prints on standard error", command[0], p.Err())
 	}
@@ -159,7 +159,7 @@ type missingFile string
 
 func (f missingFile) Error() string {
 	return "storage.keyFile: " + string(f) + " does not exist; `ropewalk encryption rotate` creates it; " +
-		"if apps are already encrypted, put the old file back instead"
+		"if apps are already encrypted, restore the old file instead"
 }
 
 func (f missingFile) Is(target error) bool { return target == fs.ErrNotExist }

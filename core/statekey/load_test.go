@@ -55,13 +55,13 @@ func TestAKeyErrorNamesTheSettingButNeverShowsTheKey(t *testing.T) {
 	env := config.Environment{"PATH": os.Getenv("PATH")}
 	for want, from := range map[string]config.StorageKeys{
 		"storage.keyFile: " + dir + "/none does not exist; `ropewalk encryption rotate` creates it": {File: dir + "/none"},
-		"can be written by others (mode 622): chmod 600":                                            {File: write("loose", seal.NewKey().Reveal(), 0o622)},
+		"is writable by other users (mode 622); run chmod 600":                                      {File: write("loose", seal.NewKey().Reveal(), 0o622)},
 		"storage.keyFile: " + dir + "/bad: key 1 is not 32 bytes":                                   {File: write("bad", "canary", 0o600)},
 		"storage.key (ROPEWALK_STORAGE_KEY): key 1 is not 32 bytes":                                 {Text: core.Secret("canary")},
 		"the output of storage.keyCommand: there is no key":                                         {Command: []string{"true"}},
 		"storage.keyCommand: sh exited with status 3":                                               {Command: []string{"sh", "-c", "echo canary; exit 3"}},
 		"storage.keyCommand: no-such-program is not in any directory of PATH":                       {Command: []string{"no-such-program"}},
-		"prints more than 65536 bytes":                                                              {Command: []string{"sh", "-c", "while :; do echo canary; done"}},
+		"printed more than 65536 bytes":                                                             {Command: []string{"sh", "-c", "while :; do echo canary; done"}},
 	} {
 		_, err := Load(t.Context(), &config.Config{Environment: env, Storage: config.Storage{Keys: from}})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
@@ -81,7 +81,7 @@ func TestTheFirstKeyIsCreatedNextToTheHomeOrInADirectoryThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if from := SourceOf(&config.Config{Home: home}); from.Set() {
-			t.Errorf("%s: there is a source before there is a key: %+v", name, from)
+			t.Errorf("%s: there should be no source before there is a key: %+v", name, from)
 		}
 		made, path, err := Create(home)
 		if err != nil || path != filepath.Join(dir, name) {
@@ -102,7 +102,7 @@ func TestAKeyFileThatCannotBeCreatedIsNamedWithTheCommandToRun(t *testing.T) {
 
 func TestAKeyFileKeepsItsOwnerWhenRootReplacesIt(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
+		t.Skip("needs root")
 	}
 	file := filepath.Join(t.TempDir(), "keys")
 	keys, err := seal.Parse(seal.NewKey())

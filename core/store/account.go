@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// grant is the stored form of a core.Grant, before encryption. It is the only record with the tokens themselves.
+// grant is the stored form of a core.Grant, before encryption. It is the only record that contains the tokens themselves.
 type grant struct {
 	Client       client    `json:"client"`
 	AccessToken  string    `json:"accessToken"`
@@ -42,10 +42,10 @@ func (c client) client() core.OAuthClient {
 	return core.OAuthClient{ID: c.ID, Secret: core.Secret(c.Secret), Method: c.Method, ExpiresAt: c.ExpiresAt}
 }
 
-// sealedGrant returns the encrypted form of an account's grant. Without a key the error is core.CodeNotConfigured.
+// sealedGrant returns the encrypted form of an account's grant. If there is no key, the error is core.CodeNotConfigured.
 func (s *Store) sealedGrant(id string, g core.Grant) (string, error) {
 	if !s.Encrypts() {
-		return "", core.Errorf(core.CodeNotConfigured, "account tokens are only stored encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, name the file in storage.keyFile, and restart the server")
+		return "", core.Errorf(core.CodeNotConfigured, "account tokens are stored only if they can be encrypted, and this server has no key: run `ropewalk encryption new-key > FILE` with a file outside its home, set storage.keyFile to that file, and restart the server")
 	}
 	raw, err := json.Marshal(grant{toClient(g.Client), g.AccessToken.Reveal(), g.RefreshToken.Reveal(), g.ProofKey.Reveal(), g.TokenURL, g.RevokeURL, g.Resource, g.Private, g.RenewedAt})
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Store) scanAccount(row database.Row) (a core.Account, err error) {
 
 // LinkAccount stores an account with its grant, and returns it with its id. An existing account with the same owner,
 // app and name keeps its id and gets the new grant. Its old grant is kept for ClaimRevocations, unless revoking it
-// could also end the new one (core.Account.SharesGrant). An owner's first account for an app becomes the default. The
+// could also invalidate the new one (core.Account.SharesGrant). An owner's first account for an app becomes the default. The
 // error is core.CodeNotFound if the app is not installed, and core.CodeLimitReached if the owner already has
 // core.MaxAccounts for it.
 func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, error) {
@@ -144,7 +144,7 @@ func (s *Store) mayOwnAccount(ctx context.Context, tx *sql.Tx, a core.Account) e
 	}
 	var member int
 	err := tx.QueryRowContext(ctx, `SELECT 1 FROM members c WHERE c.workspace = $1 AND c.user_id = $2 `+s.db.LockRow(), a.Workspace, a.Owner).Scan(&member)
-	return database.Missing(err, core.Errorf(core.CodeForbidden, "the account was not linked: its owner is not a member of the workspace"))
+	return database.Missing(err, core.Errorf(core.CodeForbidden, "the account was not linked, because its owner is not a member of the workspace"))
 }
 
 // optionalMillis is like database.Millis, but returns 0 for the zero time.
@@ -207,10 +207,10 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 	return s.renewed(ctx, a, failed, err)
 }
 
-// errReplaced means that an account was linked again or unlinked while it was renewed without a lock.
-var errReplaced = errors.New("the account was linked again or unlinked in the meantime")
+// errReplaced means that an account was relinked or unlinked while it was being renewed without a lock.
+var errReplaced = errors.New("the account was relinked or unlinked in the meantime")
 
-// renewed returns the result of RenewAccount. If the account was linked again in the meantime, the new login takes
+// renewed returns the result of RenewAccount. If the account was relinked in the meantime, the new login takes
 // precedence over the renewed one.
 func (s *Store) renewed(ctx context.Context, a core.Account, failed, err error) (core.Account, error) {
 	if errors.Is(err, errReplaced) {
@@ -246,7 +246,7 @@ func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	return err
 }
 
-// keepForRevocation keeps a grant that no account uses, for ClaimRevocations.
+// keepForRevocation stores a grant that no account uses, for ClaimRevocations.
 func (s *Store) keepForRevocation(ctx context.Context, tx *sql.Tx, g core.Grant) error {
 	id := newID("acc_") // the account's own id may be needed for its current grant
 	record, err := s.sealedGrant(id, g)
@@ -258,9 +258,9 @@ func (s *Store) keepForRevocation(ctx context.Context, tx *sql.Tx, g core.Grant)
 	return err
 }
 
-// updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since a
-// was read. In that case the tokens are not used. They are kept for ClaimRevocations, unless revoking them could also
-// end the new login.
+// updateGrant stores the grant, the state and the scopes of an account, unless it was relinked or unlinked since a
+// was read. In that case the tokens are not used, but kept for ClaimRevocations, unless revoking them could also
+// invalidate the new login.
 func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (stored bool, err error) {
 	record, err := s.sealedGrant(a.ID, a.Grant)
 	if err != nil {
@@ -298,7 +298,7 @@ func (s *Store) ChangeAccount(ctx context.Context, id string, change core.Accoun
 				return err
 			}
 			if others > 0 {
-				return core.Errorf(core.CodeConflict, "another account at %s has the name %s", a.App, *change.Name)
+				return core.Errorf(core.CodeConflict, "another account for %s is called %q", a.App, *change.Name)
 			}
 			a.Name = *change.Name
 			if _, err := tx.ExecContext(ctx, `UPDATE accounts SET name = $1 WHERE id = $2`, a.Name, id); err != nil {
@@ -335,12 +335,23 @@ func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, e
 	return a, err
 }
 
-// unlink deletes the accounts that a condition selects, and keeps their tokens until they are revoked.
+// unlink deletes the accounts selected by a condition, with their pins, and keeps their tokens until they are revoked.
 func (s *Store) unlink(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
 	now := database.Millis(time.Now())
 	times := fmt.Sprintf("$%d, $%d", len(args)+1, len(args)+2)
 	if _, err := tx.ExecContext(ctx, `INSERT INTO account_revocations (id, record, attempts, due_at, unlinked_at)
 		SELECT id, record, 0, `+times+` FROM accounts WHERE `+condition, append(args[:len(args):len(args)], now, now)...); err != nil {
+		return err
+	}
+	unlinked, err := database.Collect(ctx, tx, `SELECT workspace, app, id FROM accounts WHERE `+condition, args, func(row database.Row) (k core.PinKey, err error) {
+		return k, row.Scan(&k.Workspace, &k.App, &k.Account)
+	})
+	for _, k := range unlinked {
+		if _, e := tx.ExecContext(ctx, `DELETE FROM pins WHERE workspace = $1 AND app = $2 AND version LIKE '%' || $3`, k.Workspace, k.App, pinVersion(k)); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	changed, err := database.Changed(ctx, tx, `DELETE FROM accounts WHERE `+condition, args...)

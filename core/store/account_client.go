@@ -15,7 +15,7 @@ func placeOf(r core.ClientRegistration) string {
 	return seal.AboutClient(r.Workspace, r.App, r.Issuer, r.RedirectURI)
 }
 
-// OAuthClient returns the client of a registration, or core.CodeNotFound.
+// OAuthClient returns the client for a registration, or core.CodeNotFound.
 func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (core.OAuthClient, error) {
 	var record string
 	err := database.Missing(s.db.Get(ctx, "reading a registered client", `SELECT record FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
@@ -30,7 +30,7 @@ func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (cor
 	return c.client(), err
 }
 
-// PutOAuthClient stores the client of a registration, and replaces an existing one.
+// PutOAuthClient stores the client for a registration, and replaces any existing one.
 func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c core.OAuthClient) error {
 	raw, err := json.Marshal(toClient(c))
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c
 		r.Workspace, r.App, r.Issuer, r.RedirectURI, s.keys.Load().Seal(raw, placeOf(r)))
 }
 
-// DeleteOAuthClient deletes a client that the authorization server no longer knows. Without a redirect URI, it
+// DeleteOAuthClient deletes a client that the authorization server no longer recognizes. If r has no redirect URI, it
 // deletes the clients for all redirect URIs.
 func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error {
 	return s.db.Exec(ctx, "deleting a registered client", `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND ($4 = '' OR redirect_uri = $4)`,
@@ -75,7 +75,7 @@ func (s *Store) RevocationDone(ctx context.Context, account string) error {
 	return s.db.Exec(ctx, "deleting a revocation", `DELETE FROM account_revocations WHERE id = $1`, account)
 }
 
-// AppLists returns the lists that an app is published with and the account that they came from, or core.CodeNotFound.
+// AppLists returns an app's published lists and the account that they came from, or core.CodeNotFound.
 func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error) {
 	var record string
 	err = s.db.Get(ctx, "reading the published lists of an app", `SELECT account, record FROM account_lists WHERE workspace = $1 AND app = $2`, []any{workspace, app}, &account, &record)
@@ -85,7 +85,7 @@ func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core
 	return lists, account, database.Missing(err, core.Errorf(core.CodeNotFound, "app %s has no published lists", app))
 }
 
-// PutAppLists stores the lists of an account as the lists that an app is published with, and announces them to peer
+// PutAppLists stores an account's lists as the app's published lists, and announces them to peer
 // servers if they have changed.
 func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error {
 	record, err := json.Marshal(lists)
@@ -122,7 +122,7 @@ func (s *Store) AccountLists(ctx context.Context, workspace, app, account string
 }
 
 // PutAccountLists stores the lists that an app sent to an account, and announces them to peer servers if they have
-// changed. It does nothing if the account is gone.
+// changed. It does nothing if the account no longer exists.
 func (s *Store) PutAccountLists(ctx context.Context, a core.Account, lists core.AppLists) error {
 	record, err := json.Marshal(lists)
 	if err != nil {

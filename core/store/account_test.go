@@ -156,10 +156,10 @@ func TestTheDefaultMovesToAnotherAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now, err := s.Account(t.Context(), second.ID); err != nil || !now.Default {
-			t.Errorf("the remaining account is not the default: %v", err)
+			t.Errorf("the remaining account should be the default: %v", err)
 		}
 		if _, err := s.UnlinkAccount(t.Context(), first.ID); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("an account was unlinked twice: %v", err)
+			t.Errorf("an account should not be unlinked twice: %v", err)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (c
 		if _, err := personalOf(ctx, tx, k.Workspace); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM api_keys WHERE expires_at <> 0 AND expires_at <= $1`, database.Millis(now.Add(-expiredKeyKept))); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM api_keys WHERE expires_at <> 0 AND expires_at <= $1`, database.Millis(now.Add(-keepExpiredKey))); err != nil {
 			return err
 		}
 		if err := s.allowKey(ctx, tx, k.User.ID); err != nil {
@@ -63,10 +63,10 @@ func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (c
 	return k, err
 }
 
-// expiredKeyKept is how long an expired key is still listed.
-const expiredKeyKept = 30 * 24 * time.Hour
+// keepExpiredKey is how long an expired key is still listed.
+const keepExpiredKey = 30 * 24 * time.Hour
 
-// APIKey returns the key with a hash, with the current data of its user. The error is core.CodeNotFound if there is
+// APIKey returns the key with the given hash, and the current data of its user. The error is core.CodeNotFound if there is
 // no such key or it has expired.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, error) {
 	var k core.APIKey

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
@@ -24,12 +25,12 @@ const (
 // errPageFull ends the reading of a page.
 var errPageFull = errors.New("the page is full")
 
-// approvalRecord holds the fields of an approval that no query selects by.
+// approvalRecord contains the fields of an approval that no query selects by.
 type approvalRecord struct {
 	Caller    core.User       `json:"caller"`
 	Key       string          `json:"key,omitempty"`
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 
 	Account     string `json:"account,omitempty"`
 	Definition  string `json:"definition,omitempty"`
@@ -50,8 +51,8 @@ const (
 
 // RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
 // instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
-// caller's pending requests have reached most.
-func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
+// caller already has limit pending requests.
+func (s *Store) RequestApproval(ctx context.Context, a core.Approval, limit int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
@@ -62,17 +63,17 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM approvals WHERE caller = $1 AND state = 'pending'`, a.Caller.ID).Scan(&pending); err != nil {
 			return err
 		}
-		if pending >= most {
+		if pending >= limit {
 			return core.Errorf(core.CodeRateLimited, "%d of your calls are already waiting for an approval", pending).WithRetryAfter(time.Minute)
 		}
-		record, err := json.Marshal(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
+		record, err := recordOf(a)
 		if err != nil {
 			return err
 		}
 		if first, err = database.Changed(ctx, tx, `
 			INSERT INTO approvals (id, workspace, caller, fingerprint, record, state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7)
 			ON CONFLICT (workspace, fingerprint) WHERE state = 'pending' DO NOTHING`,
-			a.ID, a.Workspace, a.Caller.ID, a.Fingerprint, string(record), database.Millis(a.CreatedAt), database.Millis(a.ExpiresAt)); err != nil {
+			a.ID, a.Workspace, a.Caller.ID, a.Fingerprint, record, database.Millis(a.CreatedAt), database.Millis(a.ExpiresAt)); err != nil {
 			return err
 		}
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
@@ -126,10 +127,10 @@ func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
 
 func findApproval(ctx context.Context, q database.Querier, workspace, id string) (core.Approval, error) {
 	a, err := approvalIn(q.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, workspace, id))
-	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id))
+	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no call %.100q waiting for approval", id))
 }
 
-// tooLate returns the error that says why a decision on a call comes too late.
+// tooLate returns the error that explains why a decision on a call comes too late.
 func tooLate(a core.Approval) error {
 	why := "user " + a.DecidedBy.ID + " has already approved it"
 	switch a.State {
@@ -145,26 +146,48 @@ func tooLate(a core.Approval) error {
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 
-// CancelApproval ends the approval of a call that its caller cancelled before it was made. It reports whether there was
-// an approval to end.
+// endApprovals ends the waiting and approved calls that a condition selects, and returns them. Only what a person has
+// decided on keeps its arguments: they may be large, and anybody can make calls wait. $1 is the state.
+func (s *Store) endApprovals(ctx context.Context, tx *sql.Tx, state core.ApprovalState, condition string, args ...any) ([]core.Approval, error) {
+	ended, err := database.Collect(ctx, tx, `UPDATE approvals SET state = $1 WHERE state IN ('pending', 'approved') AND `+condition+` RETURNING `+approvalColumns,
+		append([]any{string(state)}, args...), approvalIn)
+	for i := 0; i < len(ended) && err == nil; i++ {
+		a := &ended[i]
+		a.Arguments = nil
+		if a.DecidedBy.ID == "" {
+			var record string
+			if record, err = recordOf(*a); err == nil {
+				_, err = tx.ExecContext(ctx, `UPDATE approvals SET record = $2 WHERE id = $1`, a.ID, record)
+			}
+		}
+		err = errors.Join(err, s.notifyPeers(ctx, tx, core.ChangeApproval, a.Workspace, a.ID))
+	}
+	return ended, err
+}
+
+// recordOf returns the record of an approval, without HTML escapes: they would make its arguments up to six times as
+// long.
+func recordOf(a core.Approval) (string, error) {
+	record, err := rawjson.Encode(approvalRecord{Caller: a.Caller, Key: a.Key, Tool: a.Tool, Arguments: a.Arguments, Definition: a.Definition, Destructive: a.Destructive, Account: a.Account})
+	return string(record), err
+}
+
+// CancelApproval cancels the approval of a call that its caller cancelled before it was made. It reports whether there was
+// an approval to cancel.
 func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error) {
 	err = s.db.Update(ctx, "cancelling an approval", func(ctx context.Context, tx *sql.Tx) error {
-		ended, err = database.Changed(ctx, tx, `
-			UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2 AND state IN ('pending', 'approved') AND expires_at > $3`,
-			workspace, id, database.Millis(time.Now()))
-		if err != nil || !ended {
-			return err
-		}
-		return s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, id)
+		all, err := s.endApprovals(ctx, tx, core.ApprovalCancelled, `workspace = $2 AND id = $3 AND expires_at > $4`, workspace, id, database.Millis(time.Now()))
+		ended = len(all) > 0
+		return err
 	})
 	return ended, err
 }
 
-// cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name,
+// cancelApprovals cancels the approvals of calls to an app that is being deleted, because another app may be installed under its name,
 // and a person approved the calls to this one.
 func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app string) error {
 	prefix := core.Tool{Server: app}.LongName()
-	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer names of tools end with a hash
+	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer tool names end with a hash
 	open, err := database.Collect(ctx, tx, selectApprovals+` WHERE workspace = $1 AND state IN ('pending', 'approved')`, []any{workspace}, approvalIn)
 	if err != nil {
 		return err
@@ -173,14 +196,8 @@ func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app 
 		if !strings.HasPrefix(a.Tool, prefix) {
 			continue
 		}
-		ended, err := database.Changed(ctx, tx, `UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2 AND state IN ('pending', 'approved')`, workspace, a.ID)
-		if err != nil {
-			return err
-		}
-		if !ended { // the approval was decided on or used in the meantime
-			continue
-		}
-		if err := s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, a.ID); err != nil {
+		// The approval may have been used in the meantime.
+		if _, err := s.endApprovals(ctx, tx, core.ApprovalCancelled, `workspace = $2 AND id = $3`, workspace, a.ID); err != nil {
 			return err
 		}
 	}
@@ -209,17 +226,8 @@ func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, n
 func (s *Store) expireSome(ctx context.Context) (expired []core.Approval, err error) {
 	now := database.Millis(time.Now())
 	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
-		expired, err = database.Collect(ctx, tx,
-			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 AND id IN (
-				SELECT id FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= $1 ORDER BY expires_at LIMIT $2) RETURNING `+approvalColumns,
-			[]any{now, expireAtOnce}, func(row database.Row) (core.Approval, error) {
-				a, err := approvalIn(row)
-				a.Arguments = nil
-				return a, err
-			})
-		for i := 0; i < len(expired) && err == nil; i++ {
-			err = s.notifyPeers(ctx, tx, core.ChangeApproval, expired[i].Workspace, expired[i].ID)
-		}
+		expired, err = s.endApprovals(ctx, tx, core.ApprovalExpired, `expires_at <= $2 AND id IN (
+			SELECT id FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= $2 ORDER BY expires_at LIMIT $3)`, now, expireAtOnce)
 		return err
 	})
 	return expired, err
@@ -248,7 +256,7 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {
-		return page, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxApprovals)
+		return page, core.Errorf(core.CodeBadRequest, "limit must be between 1 and %d", maxApprovals)
 	}
 	column := "created_at"
 	if q.Decided {
@@ -260,7 +268,7 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 			return page, err
 		}
 	}
-	// An expired approval counts as expired even before ExpireApprovals has ended it.
+	// An expired approval is treated as expired even before ExpireApprovals has ended it.
 	page.Approvals = []core.Approval{}
 	size := 0
 	err = s.db.Select(ctx, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
@@ -300,7 +308,7 @@ func cursorAfter(a core.Approval, decided bool) string {
 func (c *approvalCursor) decode(text string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, c) != nil || c.ID == "" {
-		return core.Errorf(core.CodeBadRequest, "cursor: did not come from this list; leave it out to start over")
+		return core.Errorf(core.CodeBadRequest, "cursor is not from this list; omit it to start over")
 	}
 	return nil
 }

@@ -105,6 +105,60 @@ func TestAnExpiredApprovalIsNotUsed(t *testing.T) {
 	})
 }
 
+// Anybody can make calls wait, and let them end: they must not fill the disk for as long as ended approvals are kept.
+func TestOnlyCallsThatWereDecidedOnKeepTheirArguments(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ws := core.DefaultWorkspaceID
+		put(t, s, core.Installation{ID: "i", Workspace: ws, Name: "a"})
+		for _, end := range []struct {
+			id  string
+			end func(id string) error
+		}{
+			{"cancelled", func(id string) error { _, err := s.CancelApproval(t.Context(), ws, id); return err }},
+			{"expired", func(string) error { _, _, err := s.ExpireApprovals(t.Context()); return err }},
+			{"uninstalled", func(string) error { return s.DeleteInstallation(t.Context(), ws, "a", "i") }},
+		} {
+			for _, isDecided := range []bool{false, true} {
+				a := waitingCall(fmt.Sprint(end.id, isDecided), fmt.Sprint(end.id, isDecided))
+				if _, _, err := s.RequestApproval(t.Context(), a, 9); err != nil {
+					t.Fatal(err)
+				}
+				if isDecided {
+					if err := s.DecideApproval(t.Context(), decided(ws, a.ID, core.ApprovalApproved)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if end.id == "expired" {
+				if err := s.db.Exec(t.Context(), "", `UPDATE approvals SET expires_at = 1 WHERE state IN ('pending', 'approved')`); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, isDecided := range []bool{false, true} {
+				id, want := fmt.Sprint(end.id, isDecided), map[bool]string{true: `{"x":1}`}[isDecided]
+				if err := end.end(id); err != nil {
+					t.Fatal(err)
+				}
+				a, err := s.Approval(t.Context(), ws, id)
+				if err != nil || string(a.Arguments) != want || a.Tool != "a__b" || a.Caller.ID != "usr_a" || a.State == core.ApprovalPending || a.State == core.ApprovalApproved {
+					t.Errorf("%s: %+v, want the arguments %q: %v", id, a, want, err)
+				}
+			}
+		}
+	})
+}
+
+func TestArgumentsAreStoredWithoutHTMLEscapes(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		a := waitingCall("apr_1", "f")
+		a.Arguments = json.RawMessage(`{"x":"` + strings.Repeat("<>&", 1000) + `"}`)
+		stored, _, err := s.RequestApproval(t.Context(), a, 9)
+		if err != nil || string(stored.Arguments) != string(a.Arguments) {
+			t.Errorf("stored %.100s: %v", stored.Arguments, err)
+		}
+	})
+}
+
 func TestManyExpiredApprovalsEndWithoutTheirArguments(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const calls = 2*expireAtOnce + 1
@@ -279,11 +333,11 @@ func TestAStandingApprovalCoversOneDefinitionOfAToolAndIsDeletedWithItsApp(t *te
 		}
 		grant("apr_1", "one")
 		if !stands(ws, "one") || stands(ws, "two") || stands("ws_other", "one") {
-			t.Error("the approval does not apply to only this definition in this workspace")
+			t.Error("the approval should apply only to this definition in this workspace")
 		}
 		grant("apr_2", "two")
 		if stands(ws, "one") || !stands(ws, "two") {
-			t.Error("the newer approval does not replace the older one")
+			t.Error("the newer approval should replace the older one")
 		}
 		all, err := s.StandingApprovals(t.Context(), ws)
 		if err != nil || len(all) != 1 || all[0].Tool != "a__b" || all[0].By.ID != "usr_b" || all[0].Since.IsZero() {

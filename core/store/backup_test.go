@@ -219,11 +219,11 @@ func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
 		file string
 		want string
 	}{
-		"onto a file that exists":           {Options{Path: state}, there, "the file exists"},
-		"into a folder that does not exist": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "does not exist: create it"},
+		"onto a file that exists":           {Options{Path: state}, there, "the file already exists"},
+		"into a folder that does not exist": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "does not exist; create it"},
 		"of a missing state":                {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is nothing to back up"},
 		"of a damaged state":                {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is not a database"},
-		"of an empty database":              {Options{URL: core.Secret(newDatabase(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
+		"of an empty database":              {Options{URL: core.Secret(newDatabase(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, but this program requires"},
 		"of a server that is down":          {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be reached"},
 	}
 	for name, c := range cases {
@@ -290,24 +290,24 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 		}
 		for name, c := range map[string]struct{ file, want string }{
 			"a file that does not exist":                 {filepath.Join(t.TempDir(), "none"), "no such file"},
-			"garbage":                                    {garbage, "is damaged or is not a backup: choose another one"},
+			"garbage":                                    {garbage, "is damaged or is not a backup; choose another one"},
 			"a truncated file":                           {cut, "damaged"},
-			"another database":                           {foreign, "it is not a state of ropewalk"},
-			"a backup from a newer version":              {future, "a newer ropewalk wrote it (schema 9000"},
+			"another database":                           {foreign, "it is not a ropewalk database"},
+			"a backup from a newer version":              {future, "it was written by a newer ropewalk (schema 9000"},
 			"a backup with dangling references":          {broken, "rows that refer to missing ones"},
 			"a directory":                                {t.TempDir(), "not a regular file"},
 			"extra bytes at the end":                     {long, "pages of 4096"},
 			"an extra table":                             {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
 			"an extra index":                             {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
 			"an extra index with an expression":          {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
-			"an extra column":                            {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
-			"an extra column in the table of migrations": {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" is not defined`},
-			"a missing index":                            {from(`DROP INDEX members_by_user`), "it lacks the index"},
+			"an extra column":                            {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" differs from`},
+			"an extra column in the table of migrations": {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" differs from`},
+			"a missing index":                            {from(`DROP INDEX members_by_user`), "is missing"},
 			"an extra trigger":                           {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
 			"a view that never ends": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
 				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},
-			"a missing checksum": {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
-			"an unknown part":    {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not a part of a backup"},
+			"a missing checksum": {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the checksum of part settings is missing"},
+			"an unknown part":    {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not part of a backup"},
 			"a valid backup":     {good, "already"},
 		} {
 			_, err := backup.Restore(t.Context(), o.Location(), c.file, false)
@@ -344,10 +344,10 @@ func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	}
 }
 
-// If root restores a state, the state must belong to the owner of the home. Otherwise, the server could not open it.
-func TestAStateThatRootRestoresBelongsToTheOwnerOfItsDirectory(t *testing.T) {
+// If root restores a backup, the database must belong to the owner of the home. Otherwise, the server could not open it.
+func TestStateRestoredByRootBelongsToTheOwnerOfItsDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
+		t.Skip("needs root")
 	}
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
@@ -417,7 +417,7 @@ func TestARestoreReplacesTheStateAndKeepsAnUnrelatedFile(t *testing.T) {
 // transient lists the tables that a backup leaves out, because their content is short-lived.
 var transient = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "kept_results", "tool_verdicts", "tasks"}
 
-func TestABackupHoldsEveryTable(t *testing.T) {
+func TestABackupContainsEveryTable(t *testing.T) {
 	s := open(t)
 	rows, err := s.db.ReadPool().QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestAfterCompactionASearchSeesEveryChange(t *testing.T) {
 		second := newConversation(t, s, "second", said("user", "apple password123 plum"), said("assistant", "second thoughts"))
 		compactAll(t, s)
 		if n := count(t, s, `SELECT COUNT(*) FROM words`); n != 0 {
-			t.Fatalf("%d words are not packed", n)
+			t.Fatalf("%d words are not compacted", n)
 		}
 		if n := count(t, s, `SELECT COUNT(*) FROM word_sets WHERE word = $1`, []byte("apple")); n != 2 {
 			t.Fatalf("a word of two pages has %d rows", n)
@@ -198,7 +198,7 @@ func TestASearchThroughManyUncompactedWordsCompactsThem(t *testing.T) {
 			}
 		}
 		if got := len(titles(t, s, core.ConversationQuery{Search: "hello", Limit: 100})); got != 1_000 {
-			t.Fatalf("packed, %d are found", got)
+			t.Fatalf("after compaction, %d are found", got)
 		}
 	})
 }

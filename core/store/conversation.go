@@ -40,7 +40,7 @@ func randomKey() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }
 
-// CreateConversation creates an empty conversation of c.Owner in c.Workspace, with c's title, metadata and disabled
+// CreateConversation creates an empty conversation for c.Owner in c.Workspace, with c's title, metadata and disabled
 // apps. Owner and workspace must exist. It returns the conversation with the other fields filled in.
 func (s *Store) CreateConversation(ctx context.Context, c core.Conversation) (core.Conversation, error) {
 	var made core.Conversation
@@ -141,7 +141,7 @@ func readConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	return c, database.Missing(err, noConversation(ref.ID))
 }
 
-// UpdateConversation changes title, metadata and disabled apps, and returns the changed conversation. The error is
+// UpdateConversation changes the title, metadata and disabled apps, and returns the changed conversation. The error is
 // core.CodeNotFound unless it exists and belongs to ref.Owner.
 func (s *Store) UpdateConversation(ctx context.Context, ref core.ConversationRef, p core.ConversationPatch) (core.Conversation, error) {
 	var changed core.Conversation
@@ -247,7 +247,7 @@ func namesJSON(names []string) *string {
 	if len(names) == 0 {
 		return nil
 	}
-	raw, _ := json.Marshal(names) // strings always marshal
+	raw, _ := json.Marshal(names) // cannot fail for strings
 	return nullableJSON(raw)
 }
 

@@ -309,7 +309,7 @@ func TestAForkHasTheFirstMessagesAndTheirUsage(t *testing.T) {
 			t.Errorf("the original has %d messages", len(got))
 		}
 		if got := find0(t, s, ref, "lutetia"); got != 4 {
-			t.Errorf("%d conversations hold the last word, want the original and three forks", got)
+			t.Errorf("%d conversations contain the last word, want the original and three forks", got)
 		}
 		if r, err := s.Usage(t.Context(), core.UsageQuery{Workspace: ref.Workspace}); err != nil || r.Totals.LLMCalls != 2 {
 			t.Errorf("forks were counted as calls: %+v, %v", r.Totals, err)
@@ -349,7 +349,7 @@ func TestAConversationNeedsAWorkspaceAndAnOwnerThatExist(t *testing.T) {
 	})
 }
 
-func TestALongMessageIsCutForThePreviewOnly(t *testing.T) {
+func TestALongMessageIsCutOnlyForThePreview(t *testing.T) {
 	long := strings.Repeat("wörd ", 5000)
 	each(t, func(t *testing.T, s *Store) {
 		c := grow(t, s, newConversation(t, s, ""), []core.Message{said("assistant", long), said("assistant", " \n")})

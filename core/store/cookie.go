@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxUserLogins is how many logins of one user are kept; beyond it, the oldest are deleted.
+// maxUserLogins is how many logins are kept per user; if there are more, the oldest are deleted.
 const maxUserLogins = 1000
 
 // PutCookie stores a login, and deletes expired logins and those of the user beyond maxUserLogins. The login's identity must
@@ -44,7 +44,7 @@ func (s *Store) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 	return c, database.Missing(err, core.Errorf(core.CodeNotFound, "no such login"))
 }
 
-// ClaimCheck reports whether the caller should ask the provider about a login: no other server has started to do so
+// ClaimCheck reports whether the caller should check a login with the provider, because no other server has started to do so
 // within the last pause, and none has completed a check since the login was read.
 func (s *Store) ClaimCheck(ctx context.Context, c core.Cookie, pause time.Duration) (claimed bool, err error) {
 	now := time.Now()
@@ -74,7 +74,7 @@ func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
 	})
 }
 
-// EndLogins ends all logins that were made under a SERVICE_API_KEY other than the one that keyPrint identifies.
+// EndLogins ends all logins that were made with a SERVICE_API_KEY other than the one that keyPrint identifies.
 func (s *Store) EndLogins(ctx context.Context, keyPrint string) error {
 	return s.db.Exec(ctx, "ending the logins of another key", `DELETE FROM cookies WHERE key_print <> $1`, keyPrint)
 }

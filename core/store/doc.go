@@ -2,7 +2,7 @@
 // conversations and their usage, login cookies, and the server's own settings.
 //
 // It owns the records and the guarantee that acknowledged changes are durable: once a method has returned nil, neither
-// a kill nor a power failure loses the change. PostgreSQL with synchronous_commit off does not keep this guarantee. A
+// a kill nor a power failure loses the change. PostgreSQL with synchronous_commit off does not fulfil this guarantee. A
 // conversation is visible only to its owner, in its workspace. To everybody else, it does not exist. The package does
 // not own the meaning of the records, or MCP sessions, which have their own plugin contract.
 //

@@ -147,7 +147,7 @@ func TestASecretIsNotInAnyFileOfTheStateOrOfABackup(t *testing.T) {
 			var want string
 			opening(t, o, func(s *Store) { furnishSecrets(t, s); want = records(t, s) })
 			if found := hasSecrets(t, o); len(found) < 2 { // the secrets must be found in the state and the backup; otherwise the search itself is broken
-				t.Fatalf("without a key the secrets are in %v only", found)
+				t.Fatalf("without a key, the secrets are only in %v", found)
 			}
 			old, present := seal.NewKey(), seal.NewKey()
 			for _, keys := range []*seal.Keys{keysOf(t, old), keysOf(t, present, old), keysOf(t, present)} { // encrypt the plain text state, rotate, drop the old key
@@ -184,7 +184,7 @@ func TestWithoutTheRightKeyTheStateIsNotOpenedAndNothingIsLost(t *testing.T) {
 				_, err := Open(t.Context(), o)
 				wantError(t, err, "the record of app local of ws_default cannot be read: it is encrypted with the key "+right.ID())
 				if err != nil && !strings.Contains(err.Error(), "storage.keyFile") {
-					t.Errorf("%s: the error does not say what to do: %v", name, err)
+					t.Errorf("%s: the error should include what to do: %v", name, err)
 				}
 			}
 			o.Keys = right
@@ -212,7 +212,7 @@ func TestABackupIsRestoredWithItsKeyIntoEitherDatabase(t *testing.T) {
 	for _, h := range homes() {
 		to := h.make(t)
 		to.Keys = keysOf(t, present, old)
-		opening(t, to, func(*Store) {}) // what a server creates at its first start does not count as existing state
+		opening(t, to, func(*Store) {}) // what a server creates on its first start is not treated as existing state
 		replace := to.URL == ""
 		if err := backup.CheckKeys(t.Context(), file, to.Keys); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
+func TestStateIsExaminedWithoutChangingIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	at := database.Location{Path: path}
 	if err := database.Examine(t.Context(), at); err != nil {
@@ -37,10 +37,10 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 	if _, err := raw(t, path).ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, 1)`); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, database.Examine(t.Context(), at), "a newer ropewalk wrote it (schema 9000, this program knows ")
+	wantError(t, database.Examine(t.Context(), at), "it was written by a newer ropewalk (schema 9000, but this program supports only ")
 }
 
-func TestALostStateNextToAppsIsReported(t *testing.T) {
+func TestLostStateNextToAppsIsReported(t *testing.T) {
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "apps", "notes", "bundle"), 0o700); err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func TestSilentPostgresConnectionsFailAndFollowersCatchUp(t *testing.T) {
 		t.Errorf("two statements took %s", took)
 	}
 	if first == nil {
-		t.Error("a silent connection gave an answer")
+		t.Error("a silent connection returned a result")
 	}
 	if core.CodeOf(first) != core.CodeUnavailable || second != nil && core.CodeOf(second) != core.CodeUnavailable {
 		t.Errorf("%v, %v", first, second)
@@ -120,7 +120,7 @@ func TestSilentPostgresConnectionsFailAndFollowersCatchUp(t *testing.T) {
 			t.Errorf("%+v after %s", got, took)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the follower never learned of the change")
+		t.Error("the follower never received the change")
 	}
 	if _, err := follower.Messages(t.Context(), ref); err != nil {
 		t.Errorf("with new connections: %v", err)
@@ -171,7 +171,7 @@ func TestAnEmptyOrMissingDatabaseNextToAppsIsNotAFirstStart(t *testing.T) {
 			if s, err := Open(t.Context(), options); err == nil {
 				_ = s.Close()
 				t.Fatal("it started")
-			} else if !strings.Contains(err.Error(), "files of apps such as notes: restore a backup") {
+			} else if !strings.Contains(err.Error(), "files of apps such as notes; restore a backup") {
 				t.Errorf("%v", err)
 			}
 			if err := os.Rename(filepath.Join(home, "apps"), filepath.Join(home, "away")); err != nil {

@@ -94,7 +94,7 @@ func TestFilesThatNoAppNeedsAreDeletedAfterAnHour(t *testing.T) {
 	})
 }
 
-func TestABackupHoldsFilesOfAnySize(t *testing.T) {
+func TestABackupContainsFilesOfAnySize(t *testing.T) {
 	for _, home := range homes() {
 		t.Run(home.name, func(t *testing.T) {
 			o := home.make(t)

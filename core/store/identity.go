@@ -16,7 +16,7 @@ const (
 	userOf = `COALESCE((SELECT i.user_id FROM identities i WHERE i.issuer = $1 AND i.subject = $2),
 		(SELECT f.id FROM users f WHERE f.issuer = $1 AND f.subject = $2))`
 
-	// issuersOf selects the issuers that know a user u, one per line.
+	// issuersOf selects the issuers that recognize a user u, one per line.
 	issuersOf = `u.issuer || COALESCE((SELECT string_agg('
 ' || i.issuer, '') FROM identities i WHERE i.user_id = u.id), '')`
 )
@@ -44,7 +44,7 @@ func (s *Store) firstIdentity(ctx context.Context, tx *sql.Tx, id core.Identity,
 }
 
 // match returns the id of the user that has an identity's email at an issuer in sameAs, or "" unless there is exactly
-// one. A user that the identity's own issuer knows under another subject is a different person.
+// one. A user whom the identity's own issuer knows under another subject is a different person.
 func (s *Store) match(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs []string) (string, error) {
 	if len(sameAs) == 0 || id.User.Email == "" {
 		return "", nil
@@ -64,7 +64,7 @@ func (s *Store) match(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs 
 	return "", nil
 }
 
-// Users returns all users that the server knows, sorted by name.
+// Users returns all of the server's users, sorted by name.
 func (s *Store) Users(ctx context.Context) (all []core.KnownUser, err error) {
 	err = s.db.View(ctx, "reading the users", func(ctx context.Context, tx *sql.Tx) (err error) {
 		all, err = readUsers(ctx, tx)

@@ -14,7 +14,7 @@ import (
 )
 
 // installation is the stored form of an installed app. It is encrypted if there is a key. No other record contains
-// the secrets of an app.
+// an app's secrets.
 type installation struct {
 	ID         string            `json:"id,omitempty"`
 	Source     core.Source       `json:"source"`
@@ -54,7 +54,7 @@ type remote struct {
 }
 
 // AddInstallation stores a new app. Its workspace must exist. The error is core.CodeAlreadyInstalled if the workspace
-// already has an app of that name, and core.CodeLimitReached if the workspace has reached its quota. If several servers
+// already has an app with that name, and core.CodeLimitReached if the workspace has reached its quota. If several servers
 // add an app under the same name at the same time, only one of them succeeds.
 func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
 	what := fmt.Sprintf("storing app %s of %s", in.Name, in.Workspace)
@@ -103,7 +103,7 @@ func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, 
 	return in, err
 }
 
-// DeleteInstallation deletes an installed app, unless the app of that name has a different id. It is not an
+// DeleteInstallation deletes an installed app, unless the app with that name has a different id. It is not an
 // error if there is no such app.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
 	return s.removeInstallation(ctx, "deleting app "+name, workspace, name, id, func(ctx context.Context, tx *sql.Tx) error {
@@ -147,7 +147,7 @@ func (s *Store) deleteApp(ctx context.Context, tx *sql.Tx, workspace, name strin
 	return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
 }
 
-// Uninstall removes an app. RestoreInstallation can bring it back until the given time. Uninstall does nothing if the app
+// Uninstall removes an app. RestoreInstallation can restore it until the given time. Uninstall does nothing if the app
 // is not installed, or if an app with another id has the name.
 func (s *Store) Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error {
 	return s.removeInstallation(ctx, "uninstalling app "+name, workspace, name, id, func(ctx context.Context, tx *sql.Tx) error {
@@ -179,7 +179,7 @@ func (s *Store) setUndo(ctx context.Context, tx *sql.Tx, workspace, name string,
 }
 
 // PurgeUninstalled deletes the uninstalled apps that can no longer be restored, with everything that belongs to them.
-// If name is not "", it deletes only the uninstalled app of that name, immediately.
+// If name is not "", it deletes only the uninstalled app with that name, immediately.
 func (s *Store) PurgeUninstalled(ctx context.Context, workspace, name string) error {
 	type key struct{ workspace, name string }
 	return s.db.Update(ctx, "deleting uninstalled apps", func(ctx context.Context, tx *sql.Tx) error {

@@ -68,7 +68,7 @@ func newListing(workspace, owner string, q core.ConversationQuery) (*listing, er
 	l := &listing{workspace: workspace, owner: owner}
 	l.page.Limit = cmp.Or(q.Limit, defaultLimit)
 	if l.page.Limit < 1 || l.page.Limit > maxLimit {
-		return nil, core.Errorf(core.CodeBadRequest, "limit: must be 1 to %d", maxLimit)
+		return nil, core.Errorf(core.CodeBadRequest, "limit must be between 1 and %d", maxLimit)
 	}
 	switch q.SortBy {
 	case "", core.SortByUpdated:
@@ -76,7 +76,7 @@ func newListing(workspace, owner string, q core.ConversationQuery) (*listing, er
 	case core.SortByCreated:
 		l.page.Column = "created_at"
 	default:
-		return nil, core.Errorf(core.CodeBadRequest, "sortBy: must be %s or %s", core.SortByUpdated, core.SortByCreated)
+		return nil, core.Errorf(core.CodeBadRequest, "sortBy must be %s or %s", core.SortByUpdated, core.SortByCreated)
 	}
 	l.cursor = cursor{SortBy: q.SortBy, Search: q.Search}
 	if q.Cursor != "" {
@@ -96,7 +96,7 @@ func (c *cursor) decode(text string) error {
 		err = json.Unmarshal(raw, &from)
 	}
 	if err != nil || from.At == 0 || from.SortBy != c.SortBy || from.Search != c.Search {
-		return core.Errorf(core.CodeBadRequest, "cursor: did not come from this list with the same sortBy and search; leave it out to start over")
+		return core.Errorf(core.CodeBadRequest, "cursor is not from this list with the same sortBy and search; omit it to start over")
 	}
 	*c = from
 	return nil

@@ -27,7 +27,7 @@ func titles(t *testing.T, s *Store, q core.ConversationQuery) []string {
 		}
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
 			if page.TotalCount != len(all) {
-				t.Errorf("totalCount says %d, the pages hold %d", page.TotalCount, len(all))
+				t.Errorf("totalCount is %d, but the pages contain %d", page.TotalCount, len(all))
 			}
 			return all
 		}
@@ -72,12 +72,12 @@ func TestAnInvalidListRequestSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, q := range map[string]core.ConversationQuery{
-		"limit":  {Limit: 101},
-		"limit:": {Limit: -1},
-		"sortBy": {SortBy: "title"},
-		"cursor": {Cursor: "x"},
-		"cursor: did not come from this list with the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
-		"cursor: did not come from this list with the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
+		"limit":         {Limit: 101},
+		"limit must be": {Limit: -1},
+		"sortBy":        {SortBy: "title"},
+		"cursor":        {Cursor: "x"},
+		"cursor is not from this list with the same sortBy":            {Cursor: page.NextCursor, SortBy: core.SortByCreated},
+		"cursor is not from this list with the same sortBy and search": {Cursor: page.NextCursor, Search: "a"},
 	} {
 		_, err := list(q)
 		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), name) {

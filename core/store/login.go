@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// maxLogins is the maximum number of pending browser logins; beyond it, the oldest login of the client with the most
+// maxLogins is the maximum number of pending browser logins; if there are more, the oldest login of the client with the most
 // logins is deleted.
 const maxLogins = 10_000
 

@@ -45,7 +45,7 @@ func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, e
 // if the change would take the admin role from the owner of a personal workspace.
 func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
 	if role != core.RoleAdmin && role != core.RoleMember {
-		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)
+		return core.Errorf(core.CodeInvalidInput, "role must be %s or %s", core.RoleAdmin, core.RoleMember)
 	}
 	return s.changeMembers(ctx, "storing a member of "+workspace, workspace, of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		owner, err := personalOf(ctx, tx, workspace)
@@ -53,7 +53,7 @@ func (s *Store) PutMember(ctx context.Context, workspace, userID string, role co
 			return err
 		}
 		if owner == userID && role != core.RoleAdmin {
-			return core.Errorf(core.CodeForbidden, "workspace %s is personal: its owner stays its admin", workspace)
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal, so its owner must remain its admin", workspace)
 		}
 		if _, err := findUser(ctx, tx, userID); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) erro
 			return err
 		}
 		if owner == userID {
-			return core.Errorf(core.CodeForbidden, "workspace %s is personal: its owner stays in it", workspace)
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal, so its owner cannot be removed", workspace)
 		}
 		return s.removeMember(ctx, tx, workspace, userID)
 	}))
@@ -97,16 +97,16 @@ func (s *Store) removeMember(ctx context.Context, tx *sql.Tx, workspace, userID 
 	return nil
 }
 
-// personalOf returns the id of the user that a personal workspace belongs to, or "" for other workspaces. The error
+// personalOf returns the id of the user to whom a personal workspace belongs, or "" for other workspaces. The error
 // is core.CodeNotFound if there is no such workspace.
 func personalOf(ctx context.Context, q database.Querier, workspace string) (string, error) {
 	var owner string
 	err := q.QueryRowContext(ctx, `SELECT COALESCE(personal_of, '') FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
-	return owner, database.Missing(err, core.Errorf(core.CodeNotFound, "no workspace %s", workspace))
+	return owner, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no workspace %s", workspace))
 }
 
-// JoinOnce adds a user to a workspace unless it has done so before: a user who was removed later is
-// not added again. It reports whether the user joined now. The error is core.CodeNotFound if there is no such
+// JoinOnce adds a user to a workspace unless it has done so before, so that a user who was later removed is
+// not added again. It reports whether it added the user. The error is core.CodeNotFound if there is no such
 // workspace.
 func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role core.Role) (joined bool, err error) {
 	err = s.changeMembers(ctx, "joining a workspace", workspace, func(ctx context.Context, tx *sql.Tx) ([]string, error) {
@@ -125,14 +125,14 @@ func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role cor
 }
 
 // SetGroupRoles makes the workspaces in roles (core.User.GroupRoles) the ones that a user belongs to through groups. It
-// does not change a membership that the user has in another way. Workspaces that do not exist are ignored.
+// does not change a membership that the user has for another reason. Workspaces that do not exist are ignored.
 func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
-	return s.changeMembers(ctx, "giving the memberships of groups", "", of(userID, func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "updating memberships from groups", "", of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		kept := []string{}
 		for one := range strings.FieldsSeq(roles) {
 			workspace, role, _ := strings.Cut(one, ":")
 			if _, err := personalOf(ctx, tx, workspace); core.CodeOf(err) == core.CodeNotFound {
-				s.log.Warn("auth.join: no such workspace", "workspace", workspace)
+				s.log.Warn("auth.join refers to a workspace that does not exist", "workspace", workspace)
 				continue
 			} else if err != nil {
 				return err
@@ -168,7 +168,7 @@ const settingFirstAdmin = "auth.firstAdmin"
 // ClaimFirstAdmin makes a user an admin of the organization if no other user from an identity provider is or
 // was one. It reports whether it did so. At most one user ever becomes the first admin.
 func (s *Store) ClaimFirstAdmin(ctx context.Context, userID string) (claimed bool, err error) {
-	err = s.changeMembers(ctx, "naming the first admin", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	err = s.changeMembers(ctx, "choosing the first admin", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 		var admins int
 		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM users u WHERE u.issuer <> $1
 			AND `+orgRole+` IN ('owner', 'admin')`, core.IssuerLocal).Scan(&admins); err != nil || admins > 0 {

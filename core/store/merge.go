@@ -17,7 +17,7 @@ func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	owner := core.Owner().User.ID
 	switch {
 	case from == into:
-		return core.Errorf(core.CodeInvalidInput, "from: must be another user")
+		return core.Errorf(core.CodeInvalidInput, "from must be another user")
 	case from == owner || into == owner:
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be merged with a user")
 	}

@@ -190,7 +190,7 @@ func (s *Store) appendMessages(ctx context.Context, tx *sql.Tx, collection, key 
 		WHERE id = $1 RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")+`, number, bytes,
 			(SELECT COALESCE(MAX(position) + 1, 0) FROM messages WHERE conversation = $1)`,
 		key, countMessages(add), preview(add), total.input, total.output, total.cost, total.model, database.Millis(now), sizeOf(add)), "", "", &number, &bytes, &position)
-	if err == nil && asks(add) && bytes/bytesStep != (bytes-sizeOf(add))/bytesStep {
+	if err == nil && startsRun(add) && bytes/bytesStep != (bytes-sizeOf(add))/bytesStep {
 		err = s.allowBytes(ctx, tx, collection)
 	}
 	if err != nil {

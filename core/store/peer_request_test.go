@@ -29,11 +29,11 @@ func TestAServerSendsARequestToAPeer(t *testing.T) {
 		return json.RawMessage(`["b",` + string(q) + `]`)
 	})
 	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage {
-		t.Error("a different server was asked")
+		t.Error("the request reached a different server")
 		return nil
 	})
 	t.Cleanup(b.cluster.Handle("another topic", 256, func(context.Context, json.RawMessage) json.RawMessage {
-		t.Error("the server was asked about a different topic")
+		t.Error("the request was about a different topic")
 		return nil
 	}))
 	changes := a.Changes(t.Context())
@@ -51,7 +51,7 @@ func TestAServerSendsARequestToAPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := next(t, changes); got.Name != "last" {
-		t.Errorf("peer requests are reported as changes: %+v", got)
+		t.Errorf("peer requests should not be reported as changes: %+v", got)
 	}
 	_, err := a.RequestPeer(t.Context(), "NOSUCHSERVER", "a", json.RawMessage(`1`))
 	wantCodes(t, core.CodeNotFound, map[string]error{"a server that is gone": err})
@@ -113,9 +113,9 @@ func TestAServerThatShutsDownAnswersPendingRequests(t *testing.T) {
 	wantCodes(t, core.CodeNotFound, map[string]error{"one that has ended": err})
 }
 
-// A server that is too busy to accept a request in time counts as unavailable, not as gone. A client that follows a run
+// A server that is too busy to accept a request in time is treated as unavailable, not as gone. A client that follows a run
 // on that server may try again.
-func TestABusyPeerIsNotGone(t *testing.T) {
+func TestABusyPeerIsNotConsideredGone(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	free := make(chan struct{})
@@ -168,7 +168,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 	}
 }
 
-func TestAStateInAFileHasNoPeerServers(t *testing.T) {
+func TestADatabaseFileHasNoPeerServers(t *testing.T) {
 	s := open(t)
 	if s.ServerID() != "" {
 		t.Errorf("the server's id is %q", s.ServerID())

@@ -22,7 +22,7 @@ func (s *Store) ServerID() string {
 	return s.cluster.ServerID()
 }
 
-// CheckNotices returns core.CodeUnavailable if notices of other servers are not arriving, or this server's notices are
+// CheckNotices returns core.CodeUnavailable if notices from other servers are not arriving, or this server's notices are
 // not being written. If the state is an SQLite file, there are no other servers and it returns nil.
 func (s *Store) CheckNotices(context.Context) error {
 	if s.cluster == nil {
@@ -32,7 +32,7 @@ func (s *Store) CheckNotices(context.Context) error {
 }
 
 // Changes returns a channel with the changes that other servers make, which arrive within 2 s. It is closed when ctx
-// ends. A slow reader does not miss changes, but repeated changes of the same thing are delivered once. This server's
+// ends. A slow reader does not miss changes, but repeated changes to the same thing are delivered once. This server's
 // own changes are not included. If the state is an SQLite file, there are no other servers.
 func (s *Store) Changes(ctx context.Context) <-chan core.Change {
 	if s.cluster != nil {
@@ -66,18 +66,18 @@ func (s *Store) Receive(ctx context.Context, deliver func(core.Event)) {
 	<-ctx.Done()
 }
 
-// RequestPeer has another server answer a question about a topic. The error is core.CodeNotFound if the server no
-// longer exists, and core.CodeUnavailable if it is busy or ended before it answered, or if question or answer are larger
+// RequestPeer asks another server a question about a topic. The error is core.CodeNotFound if the server no
+// longer exists, and core.CodeUnavailable if it is busy or stopped before it answered, or if the question or the answer is larger
 // than 4 MiB. When ctx ends, the other server stops working on the question.
 func (s *Store) RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if s.cluster == nil {
-		return nil, core.Errorf(core.CodeUnavailable, "there are no other servers: the state is a file")
+		return nil, core.Errorf(core.CodeUnavailable, "there are no other servers, because the database is a file")
 	}
 	return s.cluster.Request(ctx, server, topic, question)
 }
 
 // ServePeers calls handle for each question from another server about a topic until ctx ends, up to limit at a time. It
-// returns when the last question is answered. handle must return when its context ends. There can be only one ServePeers
+// returns when the last question has been answered. handle must return when its context ends. There can be only one ServePeers
 // for a topic at a time.
 func (s *Store) ServePeers(ctx context.Context, topic string, limit int, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
 	if s.cluster != nil {
@@ -95,7 +95,7 @@ func (s *Store) notifyPeers(ctx context.Context, tx *sql.Tx, kind core.ChangeKin
 	return s.cluster.Notify(ctx, tx, core.Change{Kind: kind, Workspace: workspace, Name: name})
 }
 
-// memberWatchers holds functions that are called when users, members, roles, keys, logins or workspace names have changed.
+// memberWatchers contains functions that are called when users, members, roles, keys, logins or workspace names have changed.
 type memberWatchers struct {
 	mu  sync.Mutex
 	all []func(userID string)
@@ -111,7 +111,7 @@ func (s *Store) WatchMembers(changed func(userID string)) {
 }
 
 // changeMembers runs a transaction that changes something that WatchMembers reports, and announces the change to this
-// server and the others. do returns the ids of users with possibly changed rights: none if nothing changed, "" for all.
+// server and the others. do returns the ids of users whose rights may have changed: none if nothing changed, "" for all.
 func (s *Store) changeMembers(ctx context.Context, what, workspace string, do func(ctx context.Context, tx *sql.Tx) (users []string, err error)) error {
 	var users []string
 	err := s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -139,7 +139,7 @@ func (s *Store) changeMembers(ctx context.Context, what, workspace string, do fu
 	return nil
 }
 
-// of adapts do for a change that always affects the given user, "" for all users.
+// of adapts do for a change that always affects the given user, or all users if user is "".
 func of(user string, do database.Do) func(ctx context.Context, tx *sql.Tx) ([]string, error) {
 	return func(ctx context.Context, tx *sql.Tx) ([]string, error) { return []string{user}, do(ctx, tx) }
 }

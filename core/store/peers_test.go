@@ -46,7 +46,7 @@ func dataChanged(n int) core.Event {
 	return core.Event{Name: core.EventDataChanged, Workspace: "ws_a", Data: core.DataChanged{Tool: fmt.Sprint(n)}}
 }
 
-func TestChangesAreSentToTheOtherServersOnly(t *testing.T) {
+func TestChangesAreSentOnlyToTheOtherServers(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	mine, theirs := a.Changes(t.Context()), b.Changes(t.Context())
@@ -88,7 +88,7 @@ func TestChangesAreSentToTheOtherServersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := next(t, mine), (core.Change{Kind: core.ChangeSetting, Name: "last"}); got != want {
-		t.Errorf("the first server received %+v first, want %+v: a server does not receive its own changes", got, want)
+		t.Errorf("the first server received %+v first, want %+v; a server should not receive its own changes", got, want)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestEventsAreWrittenBeforeTheStoreCloses(t *testing.T) {
 	}
 }
 
-func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
+func TestAServerWhoseConnectionBreaksOpensAnother(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	changes := b.Changes(t.Context())
@@ -226,7 +226,7 @@ func TestAfterARestartOfPostgresServersReceiveNoticesAgain(t *testing.T) {
 	a, b := openURL(t, server.URL), openURL(t, server.URL)
 	at := received(t, b)
 	server.Kill()
-	a.Send(dataChanged(1)) // waits until the database is back
+	a.Send(dataChanged(1)) // waits until the database is available again
 	server.Start()
 	deadline := time.After(soon)
 	select {

@@ -23,7 +23,7 @@ func wantCodes(t *testing.T, want core.Code, errs map[string]error) {
 	}
 }
 
-func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
+func TestAWorkspaceIsCreatedRenamedAndDeleted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		w, err := s.CreateWorkspace(t.Context(), "  Team ", alice.ID)
@@ -48,7 +48,7 @@ func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
 		grow(t, s, ref, []core.Message{said("user", "hi")}, core.Usage{Model: "m"})
 		put(t, s, core.Installation{Workspace: w.ID, Name: "app"})
 		err = s.DeleteWorkspace(t.Context(), w.ID)
-		wantError(t, err, "1 apps are installed in workspace "+w.ID+": uninstall them first")
+		wantError(t, err, "1 apps are installed in workspace "+w.ID+"; uninstall them first")
 		if err := s.DeleteInstallation(t.Context(), w.ID, "app", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestARoleSetByAnAdminOverridesTheProvidersRole(t *testing.T) {
 	})
 }
 
-func TestADeletedUserIsGoneAndComesBackAsANewUser(t *testing.T) {
+func TestADeletedUserReturnsAsANewUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		mine, err := s.Workspaces(t.Context(), alice)

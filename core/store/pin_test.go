@@ -1,6 +1,11 @@
 package store
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,10 +67,115 @@ func TestPinsAreKeptPerVersionAndDecidedOnce(t *testing.T) {
 			t.Errorf("after it was accepted: %+v", pins)
 		}
 		if again, err := s.OfferPin(t.Context(), k, core.Pin{Tool: "read", Offered: "evil"}); err != nil || again {
-			t.Errorf("the accepted definition is a change: %v %v", again, err)
+			t.Errorf("the accepted definition should not be a change: %v %v", again, err)
 		}
 		if one, err := s.OfferPin(t.Context(), k, core.Pin{Tool: "fetch", Offered: "f", RenamedFrom: "read"}); err != nil || !one {
 			t.Errorf("a renamed tool: %v %v", one, err)
+		}
+	})
+}
+
+// A hostile app that stated another version at each connection filled the disk.
+func TestOnlyTheNewestVersionsOfAnAppKeepTheirPins(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		key := func(app string, version int) core.PinKey {
+			return core.PinKey{Workspace: core.DefaultWorkspaceID, App: app, Bundle: "https://" + app, Version: fmt.Sprint("1.", version)}
+		}
+		add := func(k core.PinKey, size int) {
+			t.Helper()
+			if err := s.AddPins(t.Context(), k, map[string]string{"read": strings.Repeat("x", size)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := func(app string) (n int) {
+			t.Helper()
+			if err := s.db.Get(t.Context(), "", `SELECT COUNT(*) FROM pins WHERE app = $1`, []any{app}, &n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for _, app := range []string{"far", "other", "large"} {
+			put(t, s, core.Installation{ID: "i", Workspace: core.DefaultWorkspaceID, Name: app})
+		}
+		add(key("other", 1), 9)
+		const accounts = 3
+		for version := range pinVersions + 5 {
+			add(key("far", version), 9)
+			for account := range accounts { // accounts do not count as versions
+				k := key("far", version)
+				k.Account = fmt.Sprint("acc_", account)
+				if _, err := s.OfferPin(t.Context(), k, core.Pin{Tool: "write", Offered: "w"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if far, other := kept("far"), kept("other"); far != pinVersions*(1+accounts) || other != 1 {
+			t.Errorf("%d pins of the app, %d of the other", far, other)
+		}
+		if pins, err := s.Pins(t.Context(), key("far", pinVersions+4)); err != nil || len(pins) != 1 {
+			t.Errorf("the newest version: %+v %v", pins, err)
+		}
+		for version := range 4 {
+			add(key("large", version), pinVersionBytes/3+1)
+		}
+		if large := kept("large"); large != 2 {
+			t.Errorf("%d versions of the app with large definitions", large)
+		}
+		for app := range 2 * pinVersions { // apps that are no longer installed
+			add(key(fmt.Sprint("gone", app), 1), 9)
+		}
+		if last, first, far := kept(fmt.Sprint("gone", 2*pinVersions-1)), kept("gone0"), kept("far"); last != 1 || first != 0 || far != pinVersions*(1+accounts) {
+			t.Errorf("%d pins of the last uninstalled app, %d of the first, %d of an installed one", last, first, far)
+		}
+	})
+}
+
+func TestPinsFromBeforeTheLimitCountAsVersions(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		k := core.PinKey{Workspace: core.DefaultWorkspaceID, App: "far", Bundle: "b", Version: "1"}
+		own := k
+		own.Account = "acc_" + strings.Repeat("A", 26)
+		for _, k := range []core.PinKey{k, own} {
+			if err := s.AddPins(t.Context(), k, map[string]string{"read": "1234"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		step, err := os.ReadFile(filepath.Join("migrations", "00085_pin_versions.sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill := string(step[bytes.Index(step, []byte("INSERT INTO")):bytes.Index(step, []byte("-- +goose Down"))])
+		for _, statement := range []string{`DELETE FROM pin_versions`, fill} {
+			if err := s.db.Exec(t.Context(), "", statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var n int
+		if err := s.db.Get(t.Context(), "", `SELECT COUNT(*) FROM pin_versions WHERE version = '1' AND bytes = 8 AND added_at = 0`, nil, &n); err != nil || n != 1 {
+			t.Errorf("%d versions: %v", n, err)
+		}
+	})
+}
+
+func TestTheOwnPinsOfAnAccountEndWithIt(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		s := all[0]
+		a := linkOne(t, s)
+		k := core.PinKey{Workspace: a.Workspace, App: a.App, Bundle: "https://far", Version: "1"}
+		own := k
+		own.Account = a.ID
+		for _, k := range []core.PinKey{k, own} {
+			if err := s.AddPins(t.Context(), k, map[string]string{"read": "r"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.UnlinkAccount(t.Context(), a.ID); err != nil {
+			t.Fatal(err)
+		}
+		ofAll, err := s.Pins(t.Context(), k)
+		ofOne, err2 := s.Pins(t.Context(), own)
+		if err != nil || err2 != nil || len(ofAll) != 1 || len(ofOne) != 0 {
+			t.Errorf("%+v, of the account %+v: %v %v", ofAll, ofOne, err, err2)
 		}
 	})
 }

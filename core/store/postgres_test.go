@@ -79,13 +79,13 @@ func TestTheErrorForAnUnusableDatabaseSaysWhatToDoWithoutThePassword(t *testing.
 		t.Fatal(err)
 	}
 	_, err := backup.Restore(t.Context(), Options{URL: core.Secret(good)}.Location(), file, true)
-	wantError(t, err, "a newer ropewalk wrote database ", "create the database anew (dropdb, createdb)")
+	wantError(t, err, " was written by a newer ropewalk", "recreate the database (dropdb, createdb)")
 	cases := map[string]struct{ url, want string }{
-		"no address":                    {"postgres://u:canary@host:port/d", "storage.url: is not a PostgreSQL address"},
-		"a missing file":                {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url: is not a PostgreSQL address"},
+		"no address":                    {"postgres://u:canary@host:port/d", "storage.url is not a PostgreSQL address"},
+		"a missing file":                {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url is not a PostgreSQL address"},
 		"nothing listens":               {"postgres://u:canary@127.0.0.1:1/d", "cannot be reached at the moment"},
 		"no such database":              {strings.Replace(good, "/test_", "/canary_", 1), "there is no such database"},
-		"a schema from a newer version": {good, "a newer ropewalk wrote it (schema 9000"},
+		"a schema from a newer version": {good, "it was written by a newer ropewalk (schema 9000"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestTheErrorForAnUnusableDatabaseSaysWhatToDoWithoutThePassword(t *testing.
 	}
 }
 
-func TestAnUnreachablePostgresIsUnavailableAndComesBack(t *testing.T) {
+func TestAnUnreachablePostgresIsUnavailableAndRecovers(t *testing.T) {
 	server := testenv.StartPostgres(t)
 	s := openURL(t, server.URL)
 	ref := newConversation(t, s, "", said("user", "kept"))

@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// QueueMessage stores a message that waits for the end of a conversation's run, and holds it for the given lease. It waits
+// QueueMessage stores a message that waits until a conversation's run ends, and holds it for the given lease. It waits
 // until AppendMessages appends it or WithdrawQueued removes it. If it is no longer held, it is read as the last message of
-// its conversation, and becomes an ordinary message with the user's next message, or at the next start of a server.
+// its conversation, and becomes an ordinary message when the user sends the next one, or when a server next starts.
 //
 // The error is core.CodeConflict if a message is already waiting, core.CodeLimitReached beyond the quota, and
 // core.CodeNotFound unless the conversation exists and belongs to ref.Owner.
@@ -100,13 +100,13 @@ func beginQueued(ctx context.Context, tx *sql.Tx, key int64, id string) error {
 	return database.Change(ctx, tx, errNotQueued(), `DELETE FROM queued WHERE conversation = $1 AND id = $2`, key, id)
 }
 
-// takeQueued removes and returns the queued message of a conversation, if nobody has held it since the given time. It
+// takeQueued removes and returns a conversation's queued message, if nobody has held it since the given time. It
 // returns one message or none.
 func takeQueued(ctx context.Context, tx *sql.Tx, key int64, since time.Time) ([]message, error) {
 	return leftQueued(tx.QueryRowContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND held_until <= $2 RETURNING id, message`, key, database.Millis(since)))
 }
 
-// readQueued returns the queued message of a conversation, if nobody holds it.
+// readQueued returns a conversation's queued message, if nobody holds it.
 func readQueued(ctx context.Context, tx *sql.Tx, key int64) ([]message, error) {
 	return leftQueued(tx.QueryRowContext(ctx, `SELECT id, message FROM queued WHERE conversation = $1 AND held_until <= $2`, key, database.Millis(time.Now())))
 }

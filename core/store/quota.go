@@ -16,7 +16,7 @@ type Quota struct {
 	Bytes         int64 // conversations: messages (including queued ones) and attachments, with all blocks, titles and metadata
 }
 
-// bytesStep is how many bytes a conversation may grow before the quota is checked again: summing up all of a person's
+// bytesStep is by how many bytes a conversation may grow before the quota is checked again, because adding up all of a person's
 // conversations takes longer than storing a message.
 const bytesStep = 64 << 10
 
@@ -32,7 +32,7 @@ func (s *Store) lock(ctx context.Context, tx *sql.Tx, table, id string) error {
 }
 
 func limitReached(what string, limit int64, setting string) error {
-	return core.Errorf(core.CodeLimitReached, "you have stored %d %s, as many as limits.%s allows; delete some first", limit, what, setting)
+	return core.Errorf(core.CodeLimitReached, "you have stored %d %s, which is the maximum (limits.%s); delete some first", limit, what, setting)
 }
 
 // allowKey returns core.CodeLimitReached if a person already has as many API keys as the quota allows. It locks the
@@ -99,7 +99,7 @@ func (s *Store) allowBytes(ctx context.Context, tx *sql.Tx, collection int64) er
 	return err
 }
 
-// sizeOf returns how many bytes messages count toward the quota.
+// sizeOf returns how many bytes of the quota messages use up.
 func sizeOf(all []message) (n int64) {
 	for _, m := range all {
 		n += int64(len(m.Content) + len(m.Blocks) + len(m.Metadata))
@@ -110,6 +110,6 @@ func sizeOf(all []message) (n int64) {
 	return n
 }
 
-// asks reports whether messages start a run. Only such messages are subject to the quota: a model's answers are always
+// startsRun reports whether messages start a run. Only such messages are subject to the quota; a model's answers are always
 // stored.
-func asks(all []message) bool { return len(all) > 0 && all[0].Role == "user" }
+func startsRun(all []message) bool { return len(all) > 0 && all[0].Role == "user" }

@@ -130,7 +130,7 @@ func TestTheSameSubjectOfAnotherIssuerIsAnotherUser(t *testing.T) {
 		a := provision(t, s, core.Identity{Issuer: "https://a", Subject: "x"})
 		b := provision(t, s, core.Identity{Issuer: "https://b", Subject: "x"})
 		if a.ID == b.ID {
-			t.Fatal("one user for two issuers")
+			t.Fatal("got one user for two issuers, want two")
 		}
 		for _, id := range []core.Identity{{Issuer: "https://a"}, {Subject: "x"}} {
 			if _, err := s.Provision(t.Context(), id, nil); err == nil {
@@ -140,7 +140,7 @@ func TestTheSameSubjectOfAnotherIssuerIsAnotherUser(t *testing.T) {
 	})
 }
 
-func TestAUserIsBroughtUpToDateAtEachLogin(t *testing.T) {
+func TestAUserIsUpdatedOnEachLogin(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{Email: "old@x.y", DisplayName: "Old", OrgRole: core.RoleAdmin}}
 		first := provision(t, s, id)
@@ -201,7 +201,7 @@ func TestAdminsOfTheOrganizationAreAdminsOfTheDefaultWorkspace(t *testing.T) {
 		t.Run("a role that does not exist is refused", func(t *testing.T) {
 			u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "z"})
 			if err := s.PutMember(t.Context(), core.DefaultWorkspaceID, u.ID, "king"); err == nil {
-				t.Error("a member with the role king was kept")
+				t.Error("a member with the role king was stored")
 			}
 		})
 	})

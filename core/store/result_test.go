@@ -45,7 +45,7 @@ func keptIDs(t *testing.T, s *Store) string {
 	return strings.Join(ids, " ")
 }
 
-func TestAKeptResultIsReadInPartsByItsOwnerOnly(t *testing.T) {
+func TestAKeptResultIsReadInPartsOnlyByItsOwner(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		people := members(t, s, "alice", "bob")
 		alice, bob := people[0], people[1]

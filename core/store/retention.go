@@ -11,10 +11,10 @@ import (
 
 const (
 	purgeInterval = 10 * time.Minute
-	purgeBatch    = 5_000 // rows per transaction: other writes to the file wait for it
+	purgeBatch    = 5_000 // rows per transaction; other writes to the file wait for it
 )
 
-// Retention says how long records are kept; 0 means forever.
+// Retention is how long records are kept; 0 means forever.
 type Retention struct {
 	Usage     time.Duration // the usage of each model call
 	Approvals time.Duration // approvals, counted from their expiry
@@ -30,7 +30,7 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 		defer tick.Stop()
 		for {
 			if n, err := s.Purge(ctx, r); err != nil && ctx.Err() == nil {
-				s.log.Warn("old records not deleted; trying again later", "error", err)
+				s.log.Warn("could not delete old records; retrying later", "error", err)
 			} else if n > 0 {
 				s.log.Info("old records deleted", "rows", n)
 			}
@@ -49,7 +49,7 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 }
 
 // Purge deletes records older than the retention, expired kept results, old verdicts on tools, expired tasks, and
-// uninstalled apps. It returns the number of rows, without those of the apps. If much of an SQLite file is unused
+// uninstalled apps. It returns the number of rows, not counting those of the apps. If much of an SQLite file is unused
 // afterwards, Purge shrinks it; PostgreSQL reuses the space on its own.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
 	for _, old := range []struct {
@@ -60,7 +60,7 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 		{"deleting old usage", `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, r.Usage},
 		{"deleting old approvals", `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at < $1 LIMIT $2)`, r.Approvals},
 		{"deleting kept results", deleteExpiredResults, time.Millisecond},
-		{"deleting kept results of an earlier version", `DELETE FROM results WHERE id IN (SELECT id FROM results WHERE expires_at <= $1 LIMIT $2)`, time.Millisecond},
+		{"deleting kept results from an earlier version", `DELETE FROM results WHERE id IN (SELECT id FROM results WHERE expires_at <= $1 LIMIT $2)`, time.Millisecond},
 		{"deleting old verdicts on tools", deleteToolVerdicts, toolVerdictsKept},
 		{"deleting expired tasks", deleteExpiredTasks, time.Millisecond},
 	} {

@@ -64,7 +64,7 @@ func TestAFileShrinksWhenMuchOfItIsUnused(t *testing.T) {
 	}
 }
 
-func TestApprovalsAreDeletedSomeTimeAfterTheyExpired(t *testing.T) {
+func TestApprovalsAreDeletedSomeTimeAfterTheyExpire(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		for i, expired := range []time.Duration{-time.Hour, time.Hour, 23 * time.Hour, 25 * time.Hour, 400 * 24 * time.Hour} {
 			now := time.Now()

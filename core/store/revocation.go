@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// revocationLife is how long a revocation is kept: longer than the longest session.
+// revocationLife is how long a revocation is kept, which is longer than the longest session.
 const revocationLife = 31 * 24 * time.Hour
 
 // Revoke records a revocation, deletes the logins that depend on what was revoked, and notifies the other servers. The
@@ -38,7 +38,7 @@ func (s *Store) Revoke(ctx context.Context, r core.Revocation) error {
 	})
 }
 
-// useOnce records that the message of a revocation was used, or returns core.CodeConflict if it was used before.
+// useOnce records that a revocation's message was used, or returns core.CodeConflict if it was used before.
 func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) error {
 	if r.Once == "" {
 		return nil
@@ -46,7 +46,7 @@ func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) 
 	if _, err := tx.ExecContext(ctx, `DELETE FROM used_messages WHERE expires_at < $1`, database.Millis(now)); err != nil {
 		return err
 	}
-	return database.Change(ctx, tx, core.Errorf(core.CodeConflict, "the message was already used"),
+	return database.Change(ctx, tx, core.Errorf(core.CodeConflict, "the message has already been used"),
 		`INSERT INTO used_messages (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, r.Once, database.Millis(r.Expires))
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// ClaimRun claims a conversation for one run among all servers on the database, or extends the claim if
+// ClaimRun claims a conversation for one run across all servers that use the database, or extends the claim if
 // holder already has it. The claim ends with ReleaseRun, or when the lease expires because the server was
 // killed. The clocks of the servers must not differ by more than a fraction of the lease.
 //
@@ -46,7 +46,7 @@ func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder
 func (s *Store) ReleaseRun(ctx context.Context, ref core.ConversationRef, holder string) error {
 	key, err := conversationKey(ref.ID)
 	if err != nil {
-		return nil //nolint:nilerr // no conversation, so nothing is claimed
+		return nil //nolint:nilerr // there is no conversation, so nothing is claimed
 	}
 	return s.db.UpdateGrouped(ctx, "ending a run", func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM runs WHERE conversation = $1 AND holder = $2`, key, holder)

@@ -130,7 +130,7 @@ func schemaOf(t *testing.T, db *sql.DB, dialect goose.Dialect) (all []string) {
 	return all
 }
 
-func TestTheBaselineCountsAsAppliedIfItsVersionIsRecorded(t *testing.T) {
+func TestTheBaselineIsTreatedAsAppliedIfItsVersionIsRecorded(t *testing.T) {
 	for o, db := range emptyDatabases(t) {
 		takeOldSteps(t, db, dialectOf(o))
 		if _, err := db.ExecContext(t.Context(), `INSERT INTO users (id, issuer, subject, email, display_name, org_role, created_at)
@@ -156,14 +156,14 @@ func TestTheBaselineCountsAsAppliedIfItsVersionIsRecorded(t *testing.T) {
 	}
 }
 
-func TestAStateFromBeforeTheBaselineIsRefused(t *testing.T) {
+func TestStateFromBeforeTheBaselineIsRejected(t *testing.T) {
 	for o, db := range emptyDatabases(t) {
 		takeOldSteps(t, db, dialectOf(o))
 		if _, err := db.ExecContext(t.Context(), `DELETE FROM goose_db_version WHERE version_id > 51`); err != nil {
 			t.Fatal(err)
 		}
 		before := fmt.Sprint(schemaOf(t, db, dialectOf(o)))
-		want := []string{"an older ropewalk wrote it (schema 51, this program knows 62 and newer)", "start a version of schema 62 once"}
+		want := []string{"it was written by an older ropewalk (schema 51, but this program supports only 62 and newer)", "start a version with schema 62 once"}
 		s, err := Open(t.Context(), o)
 		if err == nil {
 			_ = s.Close()

@@ -13,7 +13,7 @@ import (
 func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	var value string
 	err := s.db.Get(ctx, "reading setting "+name, `SELECT value FROM settings WHERE name = $1`, []any{name}, &value)
-	return value, database.Missing(err, core.Errorf(core.CodeNotFound, "no setting %s", name))
+	return value, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no setting %s", name))
 }
 
 // Settings returns the values of all settings with names that start with prefix, keyed by name.

@@ -30,7 +30,7 @@ type Options struct {
 	Observer database.Observer
 	// Keys encrypts records that contain secrets; nil encrypts nothing.
 	Keys *seal.Keys
-	// Retention says how long records are kept.
+	// Retention is how long records are kept.
 	Retention Retention
 	// Quota limits what one person may store.
 	Quota Quota
@@ -46,7 +46,7 @@ type Store struct {
 	db      *database.Database
 	keys    atomic.Pointer[seal.Keys] // nil encrypts nothing
 	index   *search.Index
-	cluster *cluster.Cluster // nil with a file, which cannot be shared
+	cluster *cluster.Cluster // nil for a file, which cannot be shared
 	health  health
 	members memberWatchers
 
@@ -54,7 +54,7 @@ type Store struct {
 }
 
 // Open opens the state, or creates it if it does not exist. It brings the schema up to date, and ensures
-// that the default workspace and its owner exist. It returns an error that says what to do if another server
+// that the default workspace and its owner exist. It returns an error that includes what to do if another server
 // has the file open, a newer version wrote the state, the file is damaged, or a key for its records is missing.
 // It encrypts records that are not encrypted with the first key. Any number of servers may open the same
 // PostgreSQL database.
@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// UseKeys sets the keys of a state that has none. Records that are stored in plain text are encrypted at the next start.
+// UseKeys sets the keys for state that has none. Records that are stored in plain text are encrypted on the next start.
 func (s *Store) UseKeys(keys *seal.Keys) { s.keys.CompareAndSwap(nil, keys) }
 
 // Stats returns statistics about the connections of the database.
@@ -157,10 +157,10 @@ func (s *Store) renewRecords(ctx context.Context) error {
 		return err
 	}
 	if n > 0 {
-		s.log.Info("records of apps encrypted", "apps", n, "key", s.keys.Load().ID())
+		s.log.Info("app records encrypted", "apps", n, "key", s.keys.Load().ID())
 	}
 	if err := seal.Rewrite(ctx, s.db, s.keys.Load()); err != nil {
-		s.log.Warn("the database may still contain earlier records of apps; trying again at the next start", "error", err)
+		s.log.Warn("the database may still contain earlier versions of apps' records; retrying on the next start", "error", err)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (s *Store) CheckWritable(ctx context.Context) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO counters (name, n) VALUES ('check', $1) ON CONFLICT (name) DO UPDATE SET n = excluded.n`, database.Millis(time.Now()))
 		return err
 	})
-	if ctx.Err() == nil { // a cancelled check says nothing about the state
+	if ctx.Err() == nil { // a cancelled check reveals nothing about the state
 		s.health.at, s.health.err = time.Now(), err
 	}
 	return err

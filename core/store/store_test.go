@@ -62,7 +62,7 @@ func TestEveryFileOfTheStateIsPrivate(t *testing.T) {
 	}
 }
 
-func TestASecondServerOnTheSameHomeIsRefused(t *testing.T) {
+func TestASecondServerForTheSameHomeIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	first, err := Open(t.Context(), Options{Path: path})
 	if err != nil {
@@ -124,7 +124,7 @@ func TestTheErrorForAnUnusableStateSaysWhatToDo(t *testing.T) {
 				if _, err := db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, 1)`); err != nil {
 					t.Fatal(err)
 				}
-			}, "a newer ropewalk wrote it (schema 9000, this program knows ",
+			}, "it was written by a newer ropewalk (schema 9000, but this program supports only ",
 		},
 		"a folder that does not exist": {
 			func(t *testing.T, path string) {
@@ -157,7 +157,7 @@ func TestTheErrorForAnUnusableStateSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestTheErrorForADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
+func TestTheErrorForADatabaseLockedByAnotherProgramSaysSo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	s := openAt(t, path)
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
@@ -171,7 +171,7 @@ func TestTheErrorForADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), `DELETE FROM settings`); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "a", "b"), "another program holds the database")
+	wantError(t, s.PutSetting(t.Context(), "a", "b"), "another program has locked the database")
 }
 
 func TestAFullDiskLeavesTheOldStateAndAClearError(t *testing.T) {
@@ -183,7 +183,7 @@ func TestAFullDiskLeavesTheOldStateAndAClearError(t *testing.T) {
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // its current size
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the disk of the database is full: nothing was changed")
+	wantError(t, s.PutSetting(t.Context(), "kept", strings.Repeat("x", 1<<20)), "the database's disk is full, so nothing was changed")
 	if got, err := s.Setting(t.Context(), "kept"); err != nil || got != "old" {
 		t.Fatalf("got %q, %v, want the old value", got, err)
 	}
@@ -203,7 +203,7 @@ func TestAReadOnlyDiskLeavesTheOldStateAndAClearError(t *testing.T) {
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA query_only = 1"); err != nil { // makes SQLite refuse writes
 		t.Fatal(err)
 	}
-	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only: nothing was changed")
+	wantError(t, s.PutSetting(t.Context(), "kept", "new"), "is read-only, so nothing was changed")
 	if got, err := s.Setting(t.Context(), "kept"); err != nil || got != "old" {
 		t.Fatalf("got %q, %v, want the old value", got, err)
 	}
@@ -226,7 +226,7 @@ func TestReadersCannotWrite(t *testing.T) {
 	}
 }
 
-func TestSettingsAreKeptAcrossAStart(t *testing.T) {
+func TestSettingsSurviveARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a #? %41", "ropewalk.db") // characters that are special in a URI
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
+			t.Errorf("error %q should contain %q", err, part)
 		}
 	}
 }

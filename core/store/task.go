@@ -46,7 +46,7 @@ func (s *Store) StartTask(ctx context.Context, t core.Task) error {
 		if t.Key != "" {
 			key = &t.Key
 		}
-		if err := database.Change(ctx, tx, core.Errorf(core.CodeForbidden, "the task is not stored: its caller or the workspace no longer exists"), `
+		if err := database.Change(ctx, tx, core.Errorf(core.CodeForbidden, "the task was not stored, because its caller or the workspace no longer exists"), `
 			INSERT INTO tasks (id, workspace, user_id, api_key, tool, account, app_task, status, message, payload, bytes, holder, held_until,
 				created_at, updated_at, expires_at)
 			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
@@ -158,7 +158,7 @@ func (s *Store) UpdateTask(ctx context.Context, t core.Task) error {
 	})
 }
 
-// AnswerTask stores responses to input requests of a task for its holder, and removes the requests that they answer.
+// AnswerTask stores responses to a task's input requests for its holder, and removes the requests that they answer.
 // Responses to anything else are ignored. See Task for t and the error.
 func (s *Store) AnswerTask(ctx context.Context, t core.Task, responses map[string]json.RawMessage) error {
 	return s.db.Update(ctx, "answering a task", func(ctx context.Context, tx *sql.Tx) error {

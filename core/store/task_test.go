@@ -21,7 +21,7 @@ func startTask(t *testing.T, s *Store, task core.Task) core.Task {
 	return task
 }
 
-func TestATaskIsReadByItsOwnerOnly(t *testing.T) {
+func TestATaskIsReadOnlyByItsOwner(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		people := members(t, s, "alice", "bob")
 		key, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: "k", User: people[0], Workspace: core.DefaultWorkspaceID, Role: core.RoleMember}, "hash")
@@ -61,14 +61,14 @@ func TestOnlyATasksHolderChangesIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		task := startTask(t, s, core.Task{ID: "task_1", User: members(t, s, "alice")[0].ID})
 		if claimed, err := s.ClaimTask(t.Context(), task.ID, "b", time.Now().Add(time.Hour)); claimed || err != nil {
-			t.Fatalf("a task that is held is claimed: %v, %v", claimed, err)
+			t.Fatalf("a held task should not be claimed: %v, %v", claimed, err)
 		}
 		task.HeldUntil = time.Now().Add(-time.Second)
 		if err := s.UpdateTask(t.Context(), task); err != nil {
 			t.Fatal(err)
 		}
 		if claimed, err := s.ClaimTask(t.Context(), task.ID, "b", time.Now().Add(time.Hour)); !claimed || err != nil {
-			t.Fatalf("a task of a server that is gone is not claimed: %v, %v", claimed, err)
+			t.Fatalf("a task whose server is gone should be claimed: %v, %v", claimed, err)
 		}
 		task.Status, task.Payload = core.TaskCompleted, json.RawMessage(`{}`)
 		if err := s.UpdateTask(t.Context(), task); err != nil {

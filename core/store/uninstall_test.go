@@ -176,7 +176,7 @@ func TestAnApprovalDoesNotOutliveItsApp(t *testing.T) {
 			}
 		}
 		if taken, err := s.TakeApproval(t.Context(), ws, "apr_approved"); err != nil || taken {
-			t.Errorf("an approved call to the app that was deleted can be made: %v", err)
+			t.Errorf("an approved call to a deleted app should not be possible: %v", err)
 		}
 	})
 }

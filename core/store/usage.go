@@ -96,7 +96,7 @@ func breakdown(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.Group
 	return usageGroups(ctx, tx, q, fmt.Sprintf(`used_at / %d`, dayMillis), `ORDER BY 1`)
 }
 
-// usageGroups sums up the requested usage, grouped by an expression that yields the keys.
+// usageGroups adds up the requested usage, grouped by an expression that yields the keys.
 func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order string) ([]core.GroupUsage, error) {
 	query, args := `FROM usage_records WHERE workspace = $1 AND used_at >= $2`, []any{q.Workspace, int64(0)}
 	if !q.From.IsZero() {
@@ -137,7 +137,7 @@ func groupKey(key any, by core.UsageGroup) string {
 	return ""
 }
 
-// usageByUser sums up the usage by user, with the email or the name of users who still exist.
+// usageByUser adds up the usage by user, with the email or the name of users who still exist.
 func usageByUser(ctx context.Context, tx *sql.Tx, q core.UsageQuery) ([]core.GroupUsage, error) {
 	groups, err := usageGroups(ctx, tx, q, `user_id`, fmt.Sprintf(`ORDER BY SUM(input_tokens + output_tokens) DESC, 1 LIMIT %d`, maxGroups))
 	if err != nil {

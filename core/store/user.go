@@ -18,7 +18,7 @@ import (
 // transaction and only once, even if there are many callers at the same time. Later it updates email, name,
 // organization role, AdminBy and groups. An empty email or name does not replace an existing one, because not every
 // token has them. An organization role that was given here (SetOrgRole) takes precedence over the identity's, and
-// AdminBy over both. A new identity is linked to a user that an issuer of sameAs knows by the same email, if there is
+// AdminBy over both. A new identity is linked to a user who has the same email at an issuer in sameAs, if there is
 // exactly one.
 func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error) {
 	if id.Issuer == "" || id.Subject == "" {
@@ -33,7 +33,7 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 	}
 	user := updated(core.User{ID: newID("usr_")}, id)
 	err = s.changeMembers(ctx, "provisioning a user", "", func(ctx context.Context, tx *sql.Tx) (changed []string, err error) {
-		if id.User.AdminBy != "" { // once auth.admins has named an admin, nobody else becomes the first admin
+		if id.User.AdminBy != "" { // once auth.admins has made someone an admin, nobody else becomes the first admin
 			if _, err := claimFirstAdmin(ctx, tx, ""); err != nil {
 				return nil, err
 			}
@@ -43,7 +43,7 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 			return nil, err
 		}
 		user, err = upsertUser(ctx, tx, first, user, id.GroupsUnknown)
-		if linked || stored.Groups != user.Groups { // the user's API keys may be valid again, or see other tools
+		if linked || stored.Groups != user.Groups { // the user's API keys may be valid again, or give access to other tools
 			changed = []string{user.ID}
 		}
 		if err != nil || id.Issuer == core.IssuerLocal {
@@ -171,12 +171,12 @@ func findUser(ctx context.Context, q database.Querier, id string) (core.User, er
 // user, core.CodeInvalidInput for an unknown role, and core.CodeForbidden for the instance's owner.
 func (s *Store) SetOrgRole(ctx context.Context, id string, role core.Role) error {
 	if !slices.Contains([]core.Role{"", core.RoleOwner, core.RoleAdmin, core.RoleMember}, role) {
-		return core.Errorf(core.CodeInvalidInput, "orgRole: must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
+		return core.Errorf(core.CodeInvalidInput, "orgRole must be %s, %s or %s, or empty", core.RoleOwner, core.RoleAdmin, core.RoleMember)
 	}
 	if id == core.Owner().User.ID {
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot have another role")
 	}
-	return s.changeMembers(ctx, "giving a user a role", "", of(id, func(ctx context.Context, tx *sql.Tx) error {
+	return s.changeMembers(ctx, "setting a user's role", "", of(id, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := findUser(ctx, tx, id); err != nil {
 			return err
 		}
@@ -213,5 +213,5 @@ func (s *Store) DeleteUser(ctx context.Context, id string) error {
 	}))
 }
 
-// newID returns prefix followed by 26 random letters and digits, which hold at least 128 bits.
+// newID returns prefix followed by 26 random letters and digits, which contain at least 128 random bits.
 func newID(prefix string) string { return prefix + rand.Text() }

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Limits on what a workspace can store. Every server holds all views in memory.
+// Limits on what a workspace can store. Every server keeps all views in memory.
 const (
 	maxViews     = 200
 	maxViewBytes = 4 << 20 // bytes of all definitions
@@ -56,7 +56,7 @@ func (s *Store) PutView(ctx context.Context, workspace string, v core.View) erro
 		case others >= maxViews:
 			return core.Errorf(core.CodeLimitReached, "the workspace has %d views; remove one first", others)
 		case size+len(definition) > maxViewBytes:
-			return core.Errorf(core.CodeLimitReached, "the views of the workspace would take more than %d MiB; remove one, or shorten its descriptions", maxViewBytes>>20)
+			return core.Errorf(core.CodeLimitReached, "the workspace's views would take up more than %d MiB; remove one, or shorten its descriptions", maxViewBytes>>20)
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO views (workspace, name, definition) VALUES ($1, $2, $3)
 			ON CONFLICT (workspace, name) DO UPDATE SET definition = excluded.definition`, workspace, v.Name, string(definition))

@@ -91,14 +91,14 @@ func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 func (s *Store) WorkspaceInstructions(ctx context.Context, id string) (string, error) {
 	var text string
 	err := s.db.Get(ctx, "reading the instructions of workspace "+id, `SELECT instructions FROM workspaces WHERE id = $1`, []any{id}, &text)
-	return text, database.Missing(err, core.Errorf(core.CodeNotFound, "no workspace %s", id))
+	return text, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no workspace %s", id))
 }
 
 // SetWorkspaceInstructions replaces the instructions of a workspace. The error is core.CodeNotFound if there is no
 // workspace with this id.
 func (s *Store) SetWorkspaceInstructions(ctx context.Context, id, text string) error {
 	return s.db.Update(ctx, "storing the instructions of workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
-		return database.Change(ctx, tx, core.Errorf(core.CodeNotFound, "no workspace %s", id), `UPDATE workspaces SET instructions = $1 WHERE id = $2`, clean(text), id)
+		return database.Change(ctx, tx, core.Errorf(core.CodeNotFound, "there is no workspace %s", id), `UPDATE workspaces SET instructions = $1 WHERE id = $2`, clean(text), id)
 	})
 }
 
@@ -114,7 +114,7 @@ func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
 		case id == core.DefaultWorkspaceID:
 			return core.Errorf(core.CodeForbidden, "the default workspace cannot be deleted")
 		case owner != "":
-			return core.Errorf(core.CodeForbidden, "workspace %s is personal: it is deleted with its user", id)
+			return core.Errorf(core.CodeForbidden, "workspace %s is personal; it is deleted with its user", id)
 		}
 		return s.deleteWorkspace(ctx, tx, id)
 	}))
@@ -126,7 +126,7 @@ func (s *Store) deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) erro
 		return err
 	}
 	if apps > 0 {
-		return core.Errorf(core.CodeForbidden, "%d apps are installed in workspace %s: uninstall them first", apps, id)
+		return core.Errorf(core.CodeForbidden, "%d apps are installed in workspace %s; uninstall them first", apps, id)
 	}
 	if err := s.unlink(ctx, tx, `workspace = $1`, id); err != nil {
 		return err
@@ -155,7 +155,7 @@ const maxName = 100 // characters of a workspace's name
 
 func checkName(name string) error {
 	if n := utf8.RuneCountInString(name); n == 0 || n > maxName {
-		return core.Errorf(core.CodeInvalidInput, "name: must have 1 to %d characters", maxName)
+		return core.Errorf(core.CodeInvalidInput, "name must have between 1 and %d characters", maxName)
 	}
 	return nil
 }

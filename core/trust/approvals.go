@@ -243,7 +243,7 @@ func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core
 	}
 	request, err := a.o.Records.Approval(ctx, c.Workspace.ID, id)
 	if err == nil && !a.o.Shows.tool(c, "", request.Tool) {
-		err = core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id)
+		err = core.Errorf(core.CodeNotFound, "there is no call %.100q waiting for approval", id)
 	}
 	if err != nil {
 		return core.Approval{}, err

@@ -79,6 +79,16 @@ func (p *Pins) Revision() uint64 { return p.revision.Load() }
 // Reload is called when another server has changed the pins of an app; app is "" for all of them.
 func (p *Pins) Reload(workspace, app string) { p.reload(workspace, app) }
 
+// Forget is called when an app, or one account of it, is gone. Until then, its definitions are compared without reading
+// the store.
+func (p *Pins) Forget(workspace, app, account string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.known, func(k core.PinKey, _ map[string]digest) bool {
+		return k.Workspace == workspace && k.App == app && (account == "" || k.Account == account)
+	})
+}
+
 func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 	p.mu.Lock()
 	maps.DeleteFunc(p.known, func(k core.PinKey, _ map[string]digest) bool {

@@ -193,6 +193,21 @@ func TestManyToolsThatReplaceManyOthersAreComparedQuickly(t *testing.T) {
 	}
 }
 
+func TestAnAppThatIsGoneIsNotHeldInMemory(t *testing.T) {
+	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
+	for _, one := range []struct{ app, account string }{{"files", ""}, {"files", "acc_a"}, {"files", "acc_b"}, {"other", ""}} {
+		l := listing(true, tool("read", "for "+one.account))
+		l.Key.App, l.Key.Account = one.app, one.account
+		verdict(t, p, l)
+	}
+	before := len(p.known)
+	p.Forget(key.Workspace, "files", "acc_a")
+	want(t, "after an account", len(p.known), before-1)
+	p.Forget(key.Workspace, "files", "")
+	want(t, "after the app", len(p.known), 1)
+	want(t, "installed again", verdict(t, p, listing(true, tool("read", "changed"))), " | read")
+}
+
 // A remote app reports its own version, and may report a different version each time.
 func TestOnlyAnAppsLastVersionIsKeptInMemory(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})

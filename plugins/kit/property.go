@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins/internal/status"
 	"github.com/ropewalk/ropewalk/proto"
 )
 
@@ -46,7 +48,8 @@ func (p Property[S]) Says(sentence string) bool {
 // Failure is an answer that the contract does not allow.
 type Failure struct {
 	History  []string // the shortest failing history, one step per line; may be empty
-	Answered string   // what the plugin returned in the last step
+	Failing  int      // which step failed, counted from 1; 0 if it is the last
+	Answered string   // what the plugin returned in that step
 	Demanded string   // what it must return
 	Sentence string   // the sentence of the contract that requires it
 	Recorded string   // a file with the whole history; may be ""
@@ -61,7 +64,11 @@ func NewFailure(answered, demanded, sentence string, history ...string) *Failure
 func (f *Failure) Error() string {
 	var b strings.Builder
 	for i, step := range f.History {
-		fmt.Fprintf(&b, "%4d  %s\n", i+1, step)
+		mark := " "
+		if failing := cmp.Or(f.Failing, len(f.History)); i+1 == failing {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "%s%3d  %s\n", mark, i+1, step)
 	}
 	fmt.Fprintf(&b, "the plugin:   %s\ndemanded:     %s\nthe contract: %q", f.Answered, f.Demanded, f.Sentence)
 	if f.Recorded != "" {
@@ -69,6 +76,9 @@ func (f *Failure) Error() string {
 	}
 	return b.String()
 }
+
+// ErrorText returns the error of a call as reports show it: INTERNAL "the database failed".
+func ErrorText(err error) string { return status.Text(err) }
 
 // ended is the panic by which Must ends a property.
 type ended struct{ error }
@@ -96,6 +106,9 @@ func Reject(answered, demanded, sentence string, history ...string) {
 func After(err error, steps ...string) error {
 	if failure, ok := errors.AsType[*Failure](err); ok {
 		failure.History = append(slices.Clone(steps), failure.History...)
+		if failure.Failing > 0 {
+			failure.Failing += len(steps)
+		}
 	}
 	return err
 }

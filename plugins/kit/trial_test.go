@@ -42,7 +42,7 @@ func TestAFailingHistoryIsReportedInItsShortestForm(t *testing.T) {
 	if outcome.Verdict != kit.Fail || !ok || len(failure.History) != 1 || outcome.Covered[0] != "1000 sums" {
 		t.Errorf("the outcome is %+v", outcome)
 	}
-	for _, part := range []string{"   1  add ", "at most 100", `"a sum"`} {
+	for _, part := range []string{">  1  add ", "at most 100", `"a sum"`} {
 		if !strings.Contains(outcome.Err.Error(), part) {
 			t.Errorf("the report lacks %q:\n%v", part, outcome.Err)
 		}

@@ -72,10 +72,10 @@ func (p *process) ask(configure bool, settings []byte) []*pluginv1.Problem {
 func (p *process) reason(err error) string {
 	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	if code := status.Code(err); lines[0] == "" || code != codes.Internal && code != codes.Unknown {
-		return err.Error()
+		return kit.ErrorText(err)
 	}
 	const most = 5
-	return err.Error() + "; it logged: " + strings.Join(lines[max(0, len(lines)-most):], "\n"+strings.Repeat(" ", 14))
+	return kit.ErrorText(err) + "; it logged: " + strings.Join(lines[max(0, len(lines)-most):], "\n"+strings.Repeat(" ", 14))
 }
 
 func shown(text []byte) string { return string(text[:min(len(text), 300)]) }
@@ -85,7 +85,7 @@ func (p *process) info() *pluginv1.InfoResponse {
 	defer cancel()
 	info, err := p.service.Info(ctx, &pluginv1.InfoRequest{})
 	if err != nil {
-		kit.Reject(err.Error(), "an answer", sentenceInfo, "Info")
+		kit.Reject(kit.ErrorText(err), "an answer", sentenceInfo, "Info")
 	}
 	return info
 }
@@ -208,13 +208,13 @@ func loaded(b *bench) {
 			err = errors.New(code.String())
 		}
 		if err != nil {
-			kit.Reject(err.Error(), fmt.Sprintf("%v, as for a single call", alone), sentence, step)
+			kit.Reject(kit.ErrorText(err), fmt.Sprintf("%v, as for a single call", alone), sentence, step)
 		}
 	}
 	second := b.start("1", "")
 	large := slices.Concat([]byte(`{"noPluginHasThisSetting": "`), bytes.Repeat([]byte("x"), 15<<20), []byte(`"}`))
 	if err := kit.Catch(func() { second.ask(true, large) }); err != nil {
-		kit.Reject(err.Error(), "OK, with a problem", sentenceLarge, "Configure with settings of 15 MiB")
+		kit.Reject(kit.ErrorText(err), "OK, with a problem", sentenceLarge, "Configure with settings of 15 MiB")
 	}
 	for range b.trial.Count(10) {
 		kit.AtOnce(b.ctx, 100, 100, func(context.Context, int) {
@@ -231,7 +231,7 @@ func loaded(b *bench) {
 	}
 	p.hostile()
 	if err := kit.Catch(func() { p.healthy("hostile connections and messages") }); err != nil {
-		kit.Reject(err.Error(), "SERVING", sentenceHostile, "hostile connections and messages", "Health.Check")
+		kit.Reject(kit.ErrorText(err), "SERVING", sentenceHostile, "hostile connections and messages", "Health.Check")
 	}
 	b.trial.Cover("15 MiB in a message, %d times 100 calls at once and 400 abandoned, hostile connections and messages", b.trial.Count(10))
 	asAlone("after", sentenceHostile, "hostile connections and messages, then a call")

@@ -123,8 +123,8 @@ func TestEachFaultyImplementationIsCaughtByItsProperty(t *testing.T) {
 func TestAReportHasTheWholeHistoryAndThePluginsLog(t *testing.T) {
 	t.Parallel()
 	for lie, c := range map[string]struct{ property, says string }{
-		"fails without a data directory":                           {Configured, "desc = mkdir: no such file or directory; it logged: configure: the directory is empty\ndemanded:"},
-		"locks its backend without declaring that it is exclusive": {Sharing, "   1  another process serves\n   2  Configure with {"},
+		"fails without a data directory":                           {Configured, `"mkdir: no such file or directory"; it logged: configure: the directory is empty` + "\ndemanded:"},
+		"locks its backend without declaring that it is exclusive": {Sharing, "   1  another process serves\n>  2  Configure with {"},
 	} {
 		t.Run(lie, func(t *testing.T) {
 			t.Parallel()

@@ -132,7 +132,7 @@ func (p *process) callOften(n int) {
 				_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 			}
 			if cancel(); err != nil {
-				kit.Reject(err.Error(), "an answer", sentenceGood, "Info or Health.Check, one of many calls")
+				kit.Reject(kit.ErrorText(err), "an answer", sentenceGood, "Info or Health.Check, one of many calls")
 			}
 		}
 	})

@@ -39,7 +39,7 @@ func TestPluginInitWritesAPluginInPythonThatPassesItsKit(t *testing.T) {
 
 func TestPluginInitWritesAPluginInJavaThatPassesItsKit(t *testing.T) {
 	if os.Getenv("ROPEWALK_TEST_JAVA") == "" {
-		t.Skip("the kits start each plugin in Java fifty times: make test-java tries those that make test does not")
+		t.Skip("the kits start each plugin in Java forty times: make test-java tries those that make test does not")
 	}
 	needJava(t)
 	for _, kind := range []string{"auth", "registry", "audit"} {

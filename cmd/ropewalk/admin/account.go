@@ -46,7 +46,7 @@ func AccountCommand() *cobra.Command {
 			},
 		},
 		linkAccount(c),
-		request(c, "use APP NAME", "Make an account the default of its app", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "use APP NAME", "Make an account the default for its app", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			id, err := pickAccount(ctx, client, args[0], args[1])
 			return call{method: http.MethodPatch, path: "/v1/accounts/" + url.PathEscape(id), body: map[string]any{"default": true}, done: "Calls to " + args[0] + " now use the account " + args[1] + "."}, err
 		}),
@@ -124,7 +124,7 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the account (default main); an existing account with this name gets a new login")
-	cmd.Flags().StringVar(&scopes, "scopes", "", "additional rights to ask for, separated by spaces")
+	cmd.Flags().StringVar(&scopes, "scopes", "", "additional scopes to request, separated by spaces")
 	cmd.Flags().BoolVar(&device, "device", false, "log in with a code on another device, if the authorization server supports that")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --device, skip the confirmation")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait for the login; with 0, print the URL and do not wait")
@@ -180,7 +180,7 @@ func (l accountLink) withCode(cmd *cobra.Command, client *apiclient.Client, body
 			return err
 		}
 		if now.Account != nil {
-			cmd.PrintErrf("The account %s at %s is linked.\n", cli.Printable(l.Name), cli.Printable(l.App))
+			cmd.PrintErrf("The account %s for %s is linked.\n", cli.Printable(l.Name), cli.Printable(l.App))
 			return nil
 		}
 		interval = now.Interval

@@ -1,3 +1,3 @@
-// Package admin contains the commands about people and access: `ropewalk workspace`, `ropewalk user`, `ropewalk
+// Package admin contains the commands that manage people and access: `ropewalk workspace`, `ropewalk user`, `ropewalk
 // key` and `ropewalk account`.
 package admin

@@ -36,9 +36,9 @@ func KeyCommand() *cobra.Command {
 				})
 			},
 		},
-		request(c, "revoke KEY", "Revoke an API key, given by id or name; everything that uses it is cut off within seconds", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "revoke KEY", "Revoke an API key, given by id or name; everything that uses it loses access within seconds", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			id, err := pickKey(ctx, client, args[0])
-			return call{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id), done: "Key " + args[0] + " is revoked."}, err
+			return call{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id), done: "Key " + args[0] + " has been revoked."}, err
 		}),
 	)
 	return cmd
@@ -118,7 +118,7 @@ func createKey(c *cli.Connection) *cobra.Command {
 	cmd.Flags().StringVar(&role, "role", "member", "role in the workspace: admin or member")
 	cmd.Flags().BoolVar(&accounts, "accounts", false, "let calls with the key use your linked accounts for remote apps")
 	cmd.Flags().StringVar(&orgRole, "org-role", "", "role in the organization: admin, for programs that manage people and workspaces (default member)")
-	cmd.Flags().StringVar(&view, "view", "", "limit everything that is done with the key to this view of the tools")
+	cmd.Flags().StringVar(&view, "view", "", "limit the key to this view of the tools")
 	cmd.Flags().StringVar(&surface, "surface", "", "how tools are listed to MCP clients that do not choose: full or search")
 	cmd.Flags().DurationVar(&lifetime, "expires-in", 0, "how long the key is valid, such as 720h (default: never expires)")
 	return cmd

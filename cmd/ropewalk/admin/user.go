@@ -53,7 +53,7 @@ func UserCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the users of the organization", Args: cobra.NoArgs,
-			Long: "List the users of the organization. A user is suspended if no configured identity provider knows " +
+			Long: "List the users of the organization. A user is suspended if no configured identity provider recognizes " +
 				"them: they cannot log in, and their API keys are refused.",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return cli.Get(c, cmd, "/v1/users", nil, func(o *cli.Output, r struct{ Users []user }) error {
@@ -70,16 +70,16 @@ func UserCommand() *cobra.Command {
 			},
 		},
 		request(c, "role USER ROLE", "Set the organization role of a user, given by id, email or name: owner, admin or member; \"\" leaves it to the provider", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
-			done := args[0] + " has the role that the identity provider gives them."
+			done := args[0] + " now has the role that the identity provider assigns."
 			if args[1] != "" {
-				done = args[0] + " is " + args[1] + " of the organization."
+				done = args[0] + " now has the role " + args[1] + " in the organization."
 			}
 			path, err := userPath(ctx, client, args[0])
 			return call{method: http.MethodPatch, path: path, body: map[string]any{"orgRole": args[1]}, done: done}, err
 		}),
 		request(c, "delete USER", "Delete a user, given by id, email or name, and everything that belongs only to them", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := userPath(ctx, client, args[0])
-			return call{method: http.MethodDelete, path: path, done: "User " + args[0] + " is deleted."}, err
+			return call{method: http.MethodDelete, path: path, done: "User " + args[0] + " has been deleted."}, err
 		}),
 		request(c, "merge FROM INTO", "Move everything from one user to another, and remove the first; users are given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := userPath(ctx, client, args[1])
@@ -87,7 +87,7 @@ func UserCommand() *cobra.Command {
 				return call{}, err
 			}
 			from, err := pickUser(ctx, client, args[0])
-			return call{method: http.MethodPost, path: path + "/merge", body: map[string]any{"from": from}, done: args[0] + " is now " + args[1] + "."}, err
+			return call{method: http.MethodPost, path: path + "/merge", body: map[string]any{"from": from}, done: args[0] + " has been merged into " + args[1] + "."}, err
 		}),
 	)
 	return cmd

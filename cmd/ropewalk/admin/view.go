@@ -43,7 +43,7 @@ type listedView struct {
 	Declared bool
 }
 
-// boundTo returns the roles and groups that see nothing but the view.
+// boundTo returns the roles and groups that see only the view.
 func (v listedView) boundTo() string {
 	bound := []string{}
 	for _, role := range v.Roles {
@@ -89,9 +89,9 @@ type viewFlags struct {
 func setView(c *cli.Connection) *cobra.Command {
 	f := &viewFlags{}
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Create a view, or replace the one of that name", Args: cobra.ExactArgs(1),
-		Long: "Create a view, or replace the one of that name. Its address for MCP clients is /mcp/WORKSPACE/v/NAME. " +
-			"Callers see nothing but the view if they use a key from `ropewalk key create --view NAME`, or have a role " +
+		Use: "set NAME", Short: "Create a view, or replace the one with that name", Args: cobra.ExactArgs(1),
+		Long: "Create a view, or replace the one with that name. Its address for MCP clients is /mcp/WORKSPACE/v/NAME. " +
+			"Callers see only the view if they use a key from `ropewalk key create --view NAME`, or have a role " +
 			"or group given by --role or --group. A file can also set what the flags cannot: descriptions, and all " +
 			"annotations (docs/views.md).",
 		Example: "  ropewalk view set support --app tickets --tool 'files__read*' --exclude-tool '*__delete*'\n" +
@@ -118,7 +118,7 @@ func setView(c *cli.Connection) *cobra.Command {
 	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME: rename a tool; NAME replaces the part after the app's name. May be repeated")
 	flags.StringVar(&f.surface, "surface", "", "how tools are listed to MCP clients that do not choose: full or search")
 	flags.StringArrayVar(&f.roles, "role", nil, "members of the workspace with this role, admin or member, see nothing else; may be repeated")
-	flags.StringArrayVar(&f.groups, "group", nil, "people in this group of the identity provider see nothing else; may be repeated")
+	flags.StringArrayVar(&f.groups, "group", nil, "people in this group at the identity provider see nothing else; may be repeated")
 	return cmd
 }
 
@@ -127,12 +127,12 @@ func (f *viewFlags) definition(cmd *cobra.Command, name string) (core.View, erro
 	rules := slices.Concat(f.tools, f.apps, f.hiddenTools, f.hiddenApps, f.renaming)
 	if f.file != "" {
 		if len(rules)+len(f.roles)+len(f.groups) > 0 || f.readOnly || f.surface != "" {
-			return core.View{}, errors.New("--file is the whole definition; leave the other flags out")
+			return core.View{}, errors.New("--file contains the whole definition; leave the other flags out")
 		}
 		return readView(cmd, f.file, name)
 	}
 	if len(rules) == 0 && !f.readOnly && f.surface == "" {
-		return core.View{}, errors.New("say what the view shows: --tool, --app, --exclude-tool, --exclude-app, --read-only, --rename, --surface or --file")
+		return core.View{}, errors.New("specify what the view shows: use --tool, --app, --exclude-tool, --exclude-app, --read-only, --rename, --surface or --file")
 	}
 	v := core.View{Name: name, Include: rulesOf(f.tools, f.apps), Exclude: rulesOf(f.hiddenTools, f.hiddenApps), Tools: map[string]core.Relabel{}, Surface: f.surface, Groups: f.groups}
 	for _, role := range f.roles {
@@ -169,7 +169,7 @@ func readView(cmd *cobra.Command, path, name string) (v core.View, err error) {
 	if path == "-" {
 		text, err = io.ReadAll(cmd.InOrStdin())
 	} else {
-		text, err = os.ReadFile(path) //nolint:gosec // the person at the command line names it
+		text, err = os.ReadFile(path) //nolint:gosec // the person at the command line chooses the path
 	}
 	if err != nil {
 		return v, err

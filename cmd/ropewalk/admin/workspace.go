@@ -30,11 +30,11 @@ func WorkspaceCommand() *cobra.Command {
 		}),
 		request(c, "rename WORKSPACE NAME", "Rename a workspace, given by id or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := workspacePath(ctx, client, args[0])
-			return call{method: http.MethodPatch, path: path, body: map[string]any{"name": args[1]}, done: "Workspace " + args[0] + " is named " + args[1] + "."}, err
+			return call{method: http.MethodPatch, path: path, body: map[string]any{"name": args[1]}, done: "Workspace " + args[0] + " is now named " + args[1] + "."}, err
 		}),
 		request(c, "delete WORKSPACE", "Delete a workspace, given by id or name, and everything in it", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := workspacePath(ctx, client, args[0])
-			return call{method: http.MethodDelete, path: path, done: "Workspace " + args[0] + " is deleted."}, err
+			return call{method: http.MethodDelete, path: path, done: "Workspace " + args[0] + " has been deleted."}, err
 		}),
 		instructions(c), listMembers(c), addMember(c),
 		request(c, "remove-member WORKSPACE USER", "Remove a member, given by id, email or name", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
@@ -152,7 +152,7 @@ func listWorkspaces(c *cli.Connection) *cobra.Command {
 func instructions(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "instructions [TEXT]", Short: "Show the instructions that every model gets in the workspace, or set them as an admin",
-		Long: "Show the instructions that every model gets in the workspace, or set them as an admin of it. With `-`, the text comes from standard input. " +
+		Long: "Show the instructions that every model gets in the workspace, or set them if you are an admin of it. With `-`, the text comes from standard input. " +
 			"An empty text removes the instructions.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -176,9 +176,9 @@ func instructions(c *cli.Connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done := "The instructions are set. They apply from the next message on."
+			done := "The instructions have been set. They apply from the next message on."
 			if text == "" {
-				done = "The instructions are removed."
+				done = "The instructions have been removed."
 			}
 			return do(cmd, c, client, call{method: http.MethodPatch, path: "/v1/workspace", body: map[string]any{"instructions": text}, done: done})
 		},
@@ -216,7 +216,7 @@ func addMember(c *cli.Connection) *cobra.Command {
 			return call{}, err
 		}
 		person, err := pickUser(ctx, client, args[1])
-		return call{method: http.MethodPost, path: path + "/members", body: map[string]any{"user": person, "role": role}, done: args[1] + " is " + role + " of " + args[0] + "."}, err
+		return call{method: http.MethodPost, path: path + "/members", body: map[string]any{"user": person, "role": role}, done: args[1] + " now has the role " + role + " in " + args[0] + "."}, err
 	})
 	cmd.Flags().StringVar(&role, "role", "member", "admin or member")
 	return cmd

@@ -17,7 +17,7 @@ func configureCommand(c *cli.Connection) *cobra.Command {
 	var env, config []string
 	cmd := &cobra.Command{
 		Use: "configure NAME", Short: "Change the settings of an app; it restarts if necessary", Args: cobra.ExactArgs(1),
-		Long: "Change the settings of an app. Settings that you do not name stay as they are. The app restarts if " +
+		Long: "Change the settings of an app. Settings that you do not mention stay as they are. The app restarts if " +
 			"necessary. Give secrets as `--env NAME`: the value is taken from your own environment.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{}
@@ -40,7 +40,7 @@ func configureCommand(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
-	cmd.Flags().StringArrayVar(&config, "set", nil, "a user_config field of the manifest, NAME=VALUE; may be repeated, also for one field that takes several values")
+	cmd.Flags().StringArrayVar(&config, "set", nil, "a user_config field from the manifest, NAME=VALUE; may be repeated, also for one field that takes several values")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func updateCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update NAME", Short: "Update an app to its newest version, or to a given one", Args: cobra.ExactArgs(1),
 		Long: "Update an app to its newest version, or to a given one. Data and settings stay. If the new version does " +
-			"not start, the old one is restored. If the app was installed from an uploaded file, give the new one with " +
+			"not start, the old one is restored. If the app was installed from an uploaded file, specify the new one with " +
 			"--file.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return update(cmd, c, args[0], version, file, &d)
@@ -104,7 +104,7 @@ func update(cmd *cobra.Command, c *cli.Connection, name, version, file string, d
 		case a.Version != before.Version:
 			what = "was updated from " + before.Version
 		case after.Since != before.Since, before.Source.Kind == "path":
-			what = "was installed again, in the same version"
+			what = "was reinstalled, in the same version"
 		}
 		o.Line("%s %s %s; it is %s", a.Name, a.Version, what, o.State(a.Status))
 		return nil
@@ -115,7 +115,7 @@ func logsCommand(c *cli.Connection) *cobra.Command {
 	var follow bool
 	var tail int
 	cmd := &cobra.Command{
-		Use: "logs NAME", Short: "Print what an app wrote to its standard error", Args: cobra.ExactArgs(1),
+		Use: "logs NAME", Short: "Print what an app wrote to standard error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
 			if err != nil {
@@ -133,7 +133,7 @@ func logsCommand(c *cli.Connection) *cobra.Command {
 				return named(cmd.Context(), client, args[0], err)
 			}
 			if len(answer.Lines) == 0 && !c.JSON {
-				cmd.PrintErrf("%s has written nothing to its standard error.\n", args[0])
+				cmd.PrintErrf("%s has written nothing to standard error.\n", args[0])
 			}
 			for _, line := range answer.Lines {
 				if err := printLog(cmd, c, line); err != nil {

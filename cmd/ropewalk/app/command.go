@@ -45,7 +45,7 @@ func named(ctx context.Context, client *apiclient.Client, name string, err error
 		names[i] = a.Name
 	}
 	if slices.Contains(names, name) {
-		return err // something else was not found
+		return err // something other than the app was not found
 	}
 	if near := schema.Near(name, names); near != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, near)

@@ -41,18 +41,18 @@ type importFlags struct {
 	set                   []string
 }
 
-// gives reports whether --set gives the value of a placeholder.
-func (f *importFlags) gives(name string) bool {
+// sets reports whether --set gives the value of a placeholder.
+func (f *importFlags) sets(name string) bool {
 	return slices.ContainsFunc(f.set, func(set string) bool { return set == name || strings.HasPrefix(set, name+"=") })
 }
 
 func importCommand(c *cli.Connection) *cobra.Command {
 	f := &importFlags{}
 	cmd := &cobra.Command{
-		Use: "import [FILE | TEXT]", Short: "Install the servers of another MCP client's configuration", Args: cobra.MaximumNArgs(1),
-		Long: "Install the servers of another MCP client's configuration. It may be JSON such as mcpServers, servers " +
+		Use: "import [FILE | TEXT]", Short: "Install the servers from another MCP client's configuration", Args: cobra.MaximumNArgs(1),
+		Long: "Install the servers from another MCP client's configuration. It may be JSON with mcpServers, servers " +
 			"(VS Code), context_servers (Zed) or mcp (opencode), the TOML of Codex, or YAML. JSON may have comments " +
-			"and trailing commas, and may lack the outer braces.\n\nYou can also give what a README has: a link that " +
+			"and trailing commas, and may lack the outer braces.\n\nYou can also give what a README contains: a link that " +
 			"installs a server in Cursor, VS Code, LM Studio or Goose, a `claude mcp add` or `codex mcp add` command, " +
 			"or the command line or URL of a server. Without an argument, the text is read from standard input.\n\nOn " +
 			"a terminal, the command asks for placeholders such as ${TOKEN}, $TOKEN or ${input:token}; elsewhere, pass " +
@@ -196,7 +196,7 @@ func readAnswer(cmd *cobra.Command, lines *bufio.Reader, secret bool) (string, e
 	return strings.TrimSpace(line), err
 }
 
-// printImported prints a line for each server, what the import does not carry over, and what prevents some from
+// printImported prints a line for each server, what the import does not carry over, and what prevents some servers from
 // being installed.
 func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer json.RawMessage) error {
 	var all struct{ Servers []imported }
@@ -233,20 +233,20 @@ func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer
 	return nil
 }
 
-// explain prints to standard error what a server's line does not say.
+// explain prints details to standard error for which a server's line has no room.
 func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 	name := cli.Printable(cmp.Or(s.Name, s.ServerName, "the command"))
 	switch {
 	case s.Status == "exists" && f.skip:
 	case s.Status == "exists":
-		cmd.PrintErrf("%s: %s; --replace installs this one in its place, --skip-existing leaves it\n", name, cli.Printable(s.Message))
+		cmd.PrintErrf("%s: %s; --replace installs this one in its place, --skip-existing keeps the installed one\n", name, cli.Printable(s.Message))
 	case s.Error == "credentials_required":
 		cmd.PrintErrf("%s: %s; give a value with --set NAME=VALUE, or --set NAME for the value in your environment\n", name, cli.Printable(s.Message))
 	case s.Message != "":
 		cmd.PrintErrf("%s: %s\n", name, cli.Printable(s.Message))
 	}
 	for _, in := range s.Inputs {
-		if in.Default != "" && s.Error == "" && !f.gives(in.Name) {
+		if in.Default != "" && s.Error == "" && !f.sets(in.Name) {
 			cmd.PrintErrf("%s: %s is %s, unless --set %s=VALUE gives another value\n", name, cli.Printable(strings.Join(in.Fields, ", ")), cli.Printable(in.Default), cli.Printable(in.Name))
 		}
 	}
@@ -254,7 +254,7 @@ func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 		cmd.PrintErrf("%s: not imported: %s\n", name, cli.Printable(strings.Join(s.Left, ", ")))
 	}
 	if t := s.ToolFilter; t != nil && len(t.Include) > 0 {
-		cmd.PrintErrf("%s: only with the tools %s\n", name, cli.Printable(strings.Join(t.Include, ", ")))
+		cmd.PrintErrf("%s: only the tools %s\n", name, cli.Printable(strings.Join(t.Include, ", ")))
 	}
 	if t := s.ToolFilter; t != nil && len(t.Exclude) > 0 {
 		cmd.PrintErrf("%s: without the tools %s\n", name, cli.Printable(strings.Join(t.Exclude, ", ")))

@@ -89,10 +89,10 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	flags.StringVar(&f.command, "command", "", "a command on the server's machine; its arguments follow --")
 	flags.StringVar(&f.as, "as", "", "server name: the prefix of the app's tools")
 	flags.StringArrayVar(&f.env, "env", nil, "NAME=VALUE, or NAME for the value in your environment; may be repeated")
-	flags.StringArrayVar(&f.set, "set", nil, "a user_config field of the manifest, NAME=VALUE, or NAME for the value in your environment; may be repeated, also for one field that takes several values")
+	flags.StringArrayVar(&f.set, "set", nil, "a user_config field from the manifest, NAME=VALUE, or NAME for the value in your environment; may be repeated, also for one field that takes several values")
 	flags.StringArrayVar(&f.headers, "header", nil, "with a URL: an HTTP header NAME=VALUE; may be repeated")
-	flags.StringVar(&f.tokenEnv, "bearer-env", "", "with a URL: the environment variable that holds its bearer token")
-	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server speaks HTTP+SSE, the transport used before 2025")
+	flags.StringVar(&f.tokenEnv, "bearer-env", "", "with a URL: the environment variable that contains its bearer token")
+	flags.BoolVar(&f.sse, "sse", false, "with a URL: the server uses HTTP+SSE, the transport used before 2025")
 	f.permissions.bind(flags)
 	return cmd
 }
@@ -106,7 +106,7 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 		return err
 	}
 	if r.Name != "" && exists(r.Name) {
-		cmd.PrintErrf("%s is looked up in the registries; write ./%s to install the file or directory of that name in the working directory.\n", r.Name, r.Name)
+		cmd.PrintErrf("%s is looked up in the registries; write ./%s to install the file or directory with that name in the working directory.\n", r.Name, r.Name)
 	}
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -171,7 +171,7 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 		return nil, errors.New("arguments after -- work only with --command, --npm and --pypi")
 	}
 	if len(args) > 1 {
-		return nil, fmt.Errorf("%d sources were given; install one app at a time, and a command with its arguments after --, as in `ropewalk app install -- npx -y PACKAGE ARGUMENTS`", len(args))
+		return nil, fmt.Errorf("%d sources were given; install one app at a time, and put a command with its arguments after --, as in `ropewalk app install -- npx -y PACKAGE ARGUMENTS`", len(args))
 	}
 	given := 0
 	for _, s := range append([]string{f.npm, f.pypi, r.Command}, args...) {
@@ -188,7 +188,7 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 	return r, f.settings(r)
 }
 
-// source decides what an argument means: an address, something on disk, or a name. The contents of the working
+// source determines what an argument means: an address, something on disk, or a name. The contents of the working
 // directory do not change the meaning of a name that has a scope or no slash.
 func (r *request) source(arg string) {
 	switch {

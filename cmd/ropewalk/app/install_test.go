@@ -34,6 +34,6 @@ func TestPackagesAndCommandsTakeArguments(t *testing.T) {
 		}
 	}
 	if r, err := read(installFlags{}, "name", "--", "x"); err == nil {
-		t.Errorf("a name accepts arguments: %+v", r)
+		t.Errorf("a name should not accept arguments: %+v", r)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// entry is the part of an app that the commands show (docs/api.md 3.1).
+// entry is the part of an app's description that the commands show (docs/api.md 3.1).
 type entry struct {
 	Name       string
 	BundleName string

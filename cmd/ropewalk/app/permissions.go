@@ -23,27 +23,27 @@ import (
 
 func isEmpty(c core.PermissionChange) bool { return len(c.Allow)+len(c.Deny)+len(c.Revoke) == 0 }
 
-// accessFlags are flags that name accesses.
+// accessFlags are flags that name files, ports or variables.
 type accessFlags struct{ read, write, net, only, env []string }
 
 // bind adds the flags; each name starts with prefix.
 func (f *accessFlags) bind(flags *pflag.FlagSet, prefix, verb string) {
-	flags.StringArrayVar(&f.read, prefix+"read", nil, verb+" read access to a file or directory of the server's machine; may be repeated")
+	flags.StringArrayVar(&f.read, prefix+"read", nil, verb+" read access to a file or directory on the server's machine; may be repeated")
 	flags.StringArrayVar(&f.write, prefix+"write", nil, verb+" read and write access to a file or directory; may be repeated")
-	flags.StringArrayVar(&f.net, prefix+"net", nil, verb+" access to a port of the server's machine, such as localhost:6379; may be repeated")
+	flags.StringArrayVar(&f.net, prefix+"net", nil, verb+" access to a port on the server's machine, such as localhost:6379; may be repeated")
 }
 
-// bindMore adds the flags for accesses that no definition requests.
+// bindMore adds the flags for access that no definition requests.
 func (f *accessFlags) bindMore(flags *pflag.FlagSet, verb string) {
 	only := verb + " this HOST:PORT as a destination of --net-only; may be repeated"
 	if verb == "allow" {
 		only = "let the app connect only to this HOST:PORT (and to what --net allows); may be repeated"
 	}
 	flags.StringArrayVar(&f.only, "net-only", nil, only)
-	flags.StringArrayVar(&f.env, "env", nil, verb+" access to a variable of the server's environment; may be repeated")
+	flags.StringArrayVar(&f.env, "env", nil, verb+" access to a variable in the server's environment; may be repeated")
 }
 
-// all returns the accesses. A relative path refers to the working directory if the server is on this machine.
+// all returns what the flags name. A relative path refers to the working directory if the server is on this machine.
 func (f *accessFlags) all(here bool) (list []core.Access) {
 	for _, given := range []struct {
 		kind    core.PermissionKind
@@ -85,7 +85,7 @@ func permissionsCommand(c *cli.Connection) *cobra.Command {
 			if trace == 0 {
 				return do(c, cmd, http.MethodGet, args[0], "/permissions", nil, printPermissions)
 			}
-			cmd.PrintErrf("watching which files %s opens for %v\n", cli.Printable(args[0]), trace)
+			cmd.PrintErrf("watching for %[2]v which files %[1]s opens\n", cli.Printable(args[0]), trace)
 			return do(c, cmd, http.MethodPost, args[0], "/permissions/trace", map[string]int{"seconds": int(trace / time.Second)}, printPermissions)
 		},
 	}
@@ -141,21 +141,21 @@ func changeCommand(c *cli.Connection, verb, short, long, example string, into fu
 }
 
 func allowCommand(c *cli.Connection) *cobra.Command {
-	return changeCommand(c, "allow", "Let an app use files, ports or variables of the server's machine",
-		"Let an app use files, ports or variables of the server's machine. The app restarts, and the command returns "+
+	return changeCommand(c, "allow", "Let an app use files, ports or variables on the server's machine",
+		"Let an app use files, ports or variables on the server's machine. The app restarts, and the command returns "+
 			"once the change has taken effect. `ropewalk app permissions NAME` shows what an app asks for. "+
 			"docs/permissions.md lists what cannot be allowed.",
 		"  ropewalk app allow files --write ~/notes\n  ropewalk app allow cache --net localhost:6379", func(ch *core.PermissionChange) *[]core.Access { return &ch.Allow })
 }
 
 func denyCommand(c *cli.Connection) *cobra.Command {
-	return changeCommand(c, "deny", "Deny an app access to something, and remember the decision so that nobody is asked again", "",
+	return changeCommand(c, "deny", "Deny an app access to something, and record the decision so that nobody is asked again", "",
 		"  ropewalk app deny files --read ~/notes", func(ch *core.PermissionChange) *[]core.Access { return &ch.Deny })
 }
 
 func revokeCommand(c *cli.Connection) *cobra.Command {
 	return changeCommand(c, "revoke", "Take back what an app was allowed or denied",
-		"Take back what an app was allowed or denied. The command returns once the change has taken effect: the app's processes and connections have then ended.",
+		"Take back what an app was allowed or denied. The command returns once the change has taken effect; by then, the app's processes and connections have ended.",
 		"  ropewalk app revoke files --write ~/notes", func(ch *core.PermissionChange) *[]core.Access { return &ch.Revoke })
 }
 
@@ -191,7 +191,7 @@ func decide(c *cli.Connection, cmd *cobra.Command, name string, body core.Permis
 }
 
 func printPermissions(o *cli.Output, p apps.Permissions) error {
-	o.Line("%s is %s, in a sandbox of level %s", p.Name, o.State(string(p.Status)), p.Level)
+	o.Line("%s is %s, in a sandbox at level %s", p.Name, o.State(string(p.Status)), p.Level)
 	if p.Note != "" {
 		o.Line("%s", p.Note)
 	}
@@ -282,7 +282,7 @@ func (d *decisions) complete(cmd *cobra.Command, app string, ch *core.Permission
 	return true
 }
 
-// ask asks a person about one access. nil means no.
+// ask asks a person whether to grant one request. nil means no.
 func ask(cmd *cobra.Command, app string, one core.PermissionRequest) *core.Access {
 	question, answers := question(one)
 	for range 5 {
@@ -303,7 +303,7 @@ func ask(cmd *cobra.Command, app string, one core.PermissionRequest) *core.Acces
 	return nil
 }
 
-// question returns the question to ask about an access, with the meaning of the answers.
+// question returns the question to ask about a request, with the meaning of the answers.
 func question(one core.PermissionRequest) (text string, answers map[string]core.Access) {
 	if one.Kind == core.PermissionNet {
 		return wish(one) + ": [n]o, [y]es?", map[string]core.Access{"y": one.Access}
@@ -326,7 +326,7 @@ func wish(one core.PermissionRequest) string {
 	target := cli.Line(one.Target)
 	switch one.Kind {
 	case core.PermissionNet:
-		return "connect to " + target + " of this machine"
+		return "connect to " + target + " on this machine"
 	case core.PermissionWrite:
 		return "read and write " + target
 	default:
@@ -334,7 +334,7 @@ func wish(one core.PermissionRequest) string {
 	}
 }
 
-// readLine reads a line without consuming what follows it, which answers another question.
+// readLine reads a line without consuming what follows it, because that answers another question.
 func readLine(cmd *cobra.Command) (string, error) {
 	var line []byte
 	one := make([]byte, 1)

@@ -28,7 +28,7 @@ func progress(cmd *cobra.Command, client *apiclient.Client) (done func()) {
 		_ = client.Stream(ctx, http.MethodGet, "/v1/events", nil, func(e apiclient.Event) error { // only for display
 			var p struct{ Name, Stage, Message string }
 			if e.Name != "bundle.progress" || json.Unmarshal(e.Data, &p) != nil || erase == "" && p.Stage == stage {
-				return nil //nolint:nilerr // an event that cannot be read is not shown
+				return nil //nolint:nilerr // an event that cannot be parsed is not shown
 			}
 			stage = p.Stage
 			cmd.PrintErrf("%s%s: %s %s%s", begin, cli.Printable(p.Name), p.Stage, strings.Join(strings.Fields(cli.Printable(p.Message)), " "), end)

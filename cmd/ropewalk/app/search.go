@@ -42,8 +42,8 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search [WORDS]", Short: "Search the configured registries for bundles", Args: cobra.ArbitraryArgs,
 		Long: "Search the configured registries for bundles, by their names and descriptions. Without words, every " +
-			"bundle is listed, up to --limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, or " +
-			"- if it gives none. A registry with the directory adapter gives all its bundles the configured trustScore.",
+			"bundle is listed, up to --limit.\n\nTRUST is the score, 0 to 100, that the registry assigns to the bundle, or " +
+			"- if it assigns none. A registry with the directory adapter assigns the configured trustScore to all its bundles.",
 		Example: "  ropewalk app search files\n  ropewalk app search --registry official --limit 100",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
@@ -63,7 +63,7 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&s.limit, "limit", 20, "maximum number of bundles, up to 100")
-	cmd.Flags().StringVar(&s.registry, "registry", "", "search this registry only")
+	cmd.Flags().StringVar(&s.registry, "registry", "", "search only this registry")
 	return cmd
 }
 
@@ -88,7 +88,7 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 		r.Bundles = r.Bundles[:s.limit]
 		cmd.PrintErrf("There are more bundles; --limit lists up to %d.\n", maxFound)
 	case n == maxFound:
-		cmd.PrintErrf("A search returns at most %d bundles, and there may be more: give words to look for, or --registry.\n", maxFound)
+		cmd.PrintErrf("A search returns at most %d bundles, and there may be more; narrow the search with words or --registry.\n", maxFound)
 	}
 	rows := make([][]string, len(r.Bundles))
 	for i, b := range r.Bundles {
@@ -105,7 +105,7 @@ func score(trust int) string {
 	return strconv.Itoa(trust)
 }
 
-// noResults says which registries were searched without a result, and what to do.
+// noResults explains which registries were searched without a result, and what to do.
 func (s search) noResults(ctx context.Context, client *apiclient.Client, failed int) string {
 	asked, err := s.asked(ctx, client)
 	switch {

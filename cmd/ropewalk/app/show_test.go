@@ -47,23 +47,23 @@ func TestAnAppIsDescribedInPlainText(t *testing.T) {
 			"source": {"kind": "path", "ref": "/x"}, "sandbox": {"level": "namespaces", "network": ["loopback-off"], "ownUser": false,
 				"limits": {"memoryMiB": 2097152, "processes": 256, "openFiles": 1024, "fileSizeMiB": 0, "cpu": 1.5}, "cgroup": ["cpu", "memory"]}}`, `name     notes
 source   the path /x
-limits   2097152 MiB of memory, 256 processes, 1.5 processors, 1024 open files (the kernel holds cpu, memory)
-network  other machines, but no services of this one
-sandbox  namespaces: files, processes and a network of its own
+limits   2097152 MiB of memory, 256 processes, 1.5 processors, 1024 open files (cpu and memory enforced by the kernel)
+network  other machines, but no services on this one
+sandbox  namespaces: its own files, processes and network
 `},
 		{`{"name": "notes", "type": "upjack", "trustScore": 80, "protected": true, "instances": 2, "env": ["KEY", "OTHER"],
 			"ui": {"name": "N", "icon": "x", "primaryView": {"resourceUri": "ui://notes/all"}},
 			"userConfig": {"token": {"type": "string", "title": "Token", "required": true, "sensitive": true, "isSet": true}, "dir": {"title": "Folder", "description": "where"}},
 			"source": {"kind": "name", "ref": "@a/notes", "registry": "ours"},
 			"sandbox": {"level": "landlock", "network": ["a.example:443", "b.example"], "ownUser": true, "weaker": "no namespaces"}}`, `name           notes
-source         @a/notes of the registry ours
+source         @a/notes from the registry "ours"
 trust          80 of 100, according to the registry
 environment    KEY, OTHER (values are not shown)
 framework      upjack
 instances      2 in addition to the shared one
 network        a.example:443, b.example
-protected      it cannot be uninstalled: the configuration protects it
-sandbox        landlock: some files and system calls only, a user id of its own (weaker than configured: no namespaces)
+protected      it cannot be uninstalled, because the configuration protects it
+sandbox        landlock: some files and system calls only, its own user ID (weaker than configured: no namespaces)
 setting dir    not set: where
 setting token  set, required, secret: Token
 view           ui://notes/all

@@ -31,7 +31,7 @@ func inWords(fields map[string]json.RawMessage) {
 	}
 	var protected bool
 	if take(fields, "protected", &protected) && protected {
-		put(fields, "protected", "it cannot be uninstalled: the configuration protects it")
+		put(fields, "protected", "it cannot be uninstalled, because the configuration protects it")
 	}
 	var instances int
 	if take(fields, "instances", &instances) && instances > 0 {
@@ -69,7 +69,7 @@ func sourceInWords(fields map[string]json.RawMessage) {
 		"npm": "the npm package ", "pypi": "the PyPI package ", "path": "the path ", "url": "the address ", "command": "the command ",
 	}[s.Kind] + s.Ref
 	if s.Registry != "" {
-		text += " of the registry " + s.Registry
+		text += fmt.Sprintf(" from the registry %q", s.Registry)
 	}
 	put(fields, "source", text)
 }
@@ -80,13 +80,13 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 		return
 	}
 	text := map[string]string{
-		"namespaces": "namespaces: files, processes and a network of its own", "landlock": "landlock: some files and system calls only", "none": "none: it is not confined",
+		"namespaces": "namespaces: its own files, processes and network", "landlock": "landlock: some files and system calls only", "none": "none: it is not confined",
 	}[s.Level]
 	if text == "" {
 		text = s.Level
 	}
 	if s.OwnUser {
-		text += ", a user id of its own"
+		text += ", its own user ID"
 	}
 	if s.Weaker != "" {
 		text += " (weaker than configured: " + s.Weaker + ")"
@@ -94,15 +94,15 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 	put(fields, "sandbox", text)
 	if text := limitsInWords(s.Limits); text != "" {
 		if len(s.Cgroup) > 0 {
-			text += " (the kernel holds " + strings.Join(s.Cgroup, ", ") + ")"
+			text += " (" + strings.Join(s.Cgroup, " and ") + " enforced by the kernel)"
 		}
 		put(fields, "limits", text)
 	}
 	switch network := strings.Join(s.Network, ", "); network {
 	case "all":
-		put(fields, "network", "other machines, and services of this one")
+		put(fields, "network", "other machines, and services on this one")
 	case "loopback-off":
-		put(fields, "network", "other machines, but no services of this one")
+		put(fields, "network", "other machines, but no services on this one")
 	default:
 		put(fields, "network", network)
 	}
@@ -116,7 +116,7 @@ func limitsInWords(l core.AppLimits) string {
 		of    string
 	}{
 		{float64(l.MemoryMiB), "MiB of memory"}, {float64(l.Processes), "processes"}, {l.CPU, "processors"},
-		{float64(l.OpenFiles), "open files"}, {float64(l.FileSizeMiB), "MiB a file"},
+		{float64(l.OpenFiles), "open files"}, {float64(l.FileSizeMiB), "MiB per file"},
 	} {
 		if one.value > 0 {
 			all = append(all, strconv.FormatFloat(one.value, 'f', -1, 64)+" "+one.of)

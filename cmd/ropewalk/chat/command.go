@@ -1,5 +1,5 @@
-// Package chat contains `ropewalk chat`: a conversation with a model in the terminal. It shows tool calls as
-// they run, and passes on the questions of apps.
+// Package chat contains `ropewalk chat`: a conversation with a model in the terminal. It shows tool calls while
+// they run, and passes on questions from apps.
 package chat
 
 import (
@@ -75,7 +75,7 @@ func chat(cmd *cobra.Command, c *cli.Connection, r request, args []string) error
 		return s.once(r)
 	}
 	s.lines = readLines(cmd.InOrStdin())
-	s.asks = cli.IsTerminal(cmd.InOrStdin())
+	s.interactive = cli.IsTerminal(cmd.InOrStdin())
 	if r.Message != "" {
 		return s.once(r)
 	}
@@ -105,7 +105,7 @@ func findConversation(ctx context.Context, client *apiclient.Client, id string) 
 // readLines sends the lines of r, and closes the channel at the end.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
-	go func() { // ends with the process if nobody reads any more
+	go func() { // ends with the process if nobody reads any longer
 		defer close(lines)
 		for scan := bufio.NewScanner(r); scan.Scan(); {
 			lines <- scan.Text()
@@ -121,7 +121,7 @@ func (s *session) once(r request) error {
 	}
 	_, err := s.run(r)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("cancelled; the conversation keeps the answer so far")
+		return errors.New("cancelled; the answer so far is kept in the conversation")
 	}
 	return err
 }
@@ -131,12 +131,12 @@ const exit = "/exit"
 
 // loop sends lines from standard input until it ends.
 func (s *session) loop(r request) error {
-	if s.asks {
+	if s.interactive {
 		s.cmd.PrintErrf("Ctrl-D or %s ends the chat; Ctrl-C cancels an answer.\n", exit)
 		s.queues = !s.json
 	}
 	for {
-		if s.asks {
+		if s.interactive {
 			s.cmd.PrintErr("> ")
 		}
 		message, err := s.line(context.Background(), s.interrupts)
@@ -154,7 +154,7 @@ func (s *session) loop(r request) error {
 		switch {
 		case errors.Is(err, context.Canceled):
 			s.cmd.PrintErrln("Cancelled.")
-		case err != nil && !s.asks:
+		case err != nil && !s.interactive:
 			return err
 		case err != nil:
 			s.cmd.PrintErrln("error:", cli.Printable(err.Error()))

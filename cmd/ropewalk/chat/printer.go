@@ -13,12 +13,12 @@ import (
 // printer prints one run: the answer to out, everything else to notes. On a terminal it renders the answer's
 // Markdown; otherwise it prints the answer unchanged.
 type printer struct {
-	seen    int  // events
-	refused bool // an event was an error, or could not be printed
+	seen   int  // number of events
+	failed bool // an event was an error, or could not be printed
 	*session
 	mu           sync.Mutex    // held while something is printed
 	started      chan struct{} // closed when conversation is known
-	asking       atomic.Bool   // a question is waiting for its answer, and mu is held
+	asking       atomic.Bool   // a question is waiting to be answered, and mu is held
 	queued       bool          // a message is waiting for the run to end
 	out          io.Writer
 	notes        *cli.Output
@@ -51,7 +51,7 @@ func (p *printer) text(d delta) error {
 	return err
 }
 
-// breakLine ends the answer's last line.
+// breakLine adds a line break to the answer's last line.
 func (p *printer) breakLine() {
 	if p.markdown != nil && p.markdown.open() {
 		_ = p.markdown.endLine()

@@ -30,7 +30,7 @@ const (
 // ask asks the person an app's question and sends the answer.
 func (p *printer) ask(ctx context.Context, q question) error {
 	action, content := decline, map[string]json.RawMessage(nil)
-	if p.asks && !p.json {
+	if p.interactive && !p.json {
 		p.asking.Store(true)
 		defer p.asking.Store(false)
 		p.breakLine()
@@ -54,7 +54,7 @@ func (p *printer) ask(ctx context.Context, q question) error {
 // answer asks for each field of a form, or for consent to open an address.
 func (p *printer) answer(ctx context.Context, q question) (action string, content map[string]json.RawMessage, err error) {
 	if q.Mode == "url" {
-		p.notes.Line("  It wants you to open %s", cli.Printable(q.URL))
+		p.notes.Line("  It asks you to open %s", cli.Printable(q.URL))
 		yes, err := p.prompt(ctx, "Have you opened it? [y/N] ")
 		if err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
 			return decline, nil, err

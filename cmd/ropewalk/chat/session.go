@@ -19,15 +19,15 @@ import (
 
 // session is one run of the command.
 type session struct {
-	cmd        *cobra.Command
-	client     *apiclient.Client
-	json       bool
-	asks       bool // a person can answer questions
-	lines      <-chan string
-	interrupts <-chan os.Signal
-	queues     bool        // lines that are typed during a run wait until it ends
-	answers    chan string // during such a run: the lines that answer questions
-	pending    []string    // lines that were typed during a run and not queued
+	cmd         *cobra.Command
+	client      *apiclient.Client
+	json        bool
+	interactive bool // a person can answer questions
+	lines       <-chan string
+	interrupts  <-chan os.Signal
+	queues      bool        // lines that are typed during a run wait until it ends
+	answers     chan string // during such a run: the lines that answer questions
+	pending     []string    // lines that were typed during a run and not queued
 }
 
 // run sends a message, prints the events of the run, and returns the conversation's id. Ctrl-C cancels the run,
@@ -50,7 +50,7 @@ func (s *session) run(r request) (conversation string, err error) {
 	}
 	r.Detach = true
 	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.next(ctx, e) })
-	for try := 0; p.conversation != "" && !p.done && !p.refused && ctx.Err() == nil && try < rejoinTries; try++ {
+	for try := 0; p.conversation != "" && !p.done && !p.failed && ctx.Err() == nil && try < rejoinTries; try++ {
 		if err = s.rejoin(ctx, p, try); apiclient.IsCode(err, "not_found") {
 			err = nil // the run has ended in the meantime
 			break
@@ -65,7 +65,7 @@ func (s *session) run(r request) (conversation string, err error) {
 		s.stop(p.conversation)
 		return p.conversation, ctx.Err()
 	case err == nil && !p.done:
-		err = errors.New("the stream ended before the answer was complete; `ropewalk conversation show` prints what was kept")
+		err = errors.New("the stream ended before the answer was complete; `ropewalk conversation show` prints what was saved")
 	}
 	return p.conversation, err
 }
@@ -105,7 +105,7 @@ func (s *session) follow(ctx context.Context, p *printer, r request) (stop func(
 	}
 }
 
-// queue makes a message wait on the server until the run ends. It reports whether the server took it.
+// queue makes a message wait on the server until the run ends. It reports whether the server accepted it.
 func (p *printer) queue(ctx context.Context, r request, message string, ended <-chan struct{}) bool {
 	select {
 	case <-p.started:
@@ -165,7 +165,7 @@ const rejoinTries = 10
 func (s *session) rejoin(ctx context.Context, p *printer, try int) error {
 	if try == 0 {
 		p.breakLine()
-		s.cmd.PrintErrln("The connection was lost, but the answer continues; reconnecting.")
+		s.cmd.PrintErrln("The connection was lost, but the answer continues. Reconnecting.")
 	}
 	select {
 	case <-time.After(time.Duration(try) * time.Second):
@@ -206,7 +206,7 @@ func (p *printer) next(ctx context.Context, e apiclient.Event) error {
 	defer p.mu.Unlock()
 	p.seen++
 	err := p.event(ctx, e)
-	p.refused = p.refused || err != nil
+	p.failed = p.failed || err != nil
 	return err
 }
 

@@ -54,7 +54,7 @@ func AwaitAccount(cmd *cobra.Command, client *apiclient.Client, page string, bef
 		for _, a := range now {
 			isOwn := a.Owner == nil || *a.Owner == want.Get("for") // admins also see the accounts of others
 			if isOwn && a.Name == name && a.State == "active" && a.LinkedAt != known[a.ID] {
-				cmd.PrintErrf("The account %s at %s is linked.\n", Printable(name), Printable(app))
+				cmd.PrintErrf("The account %s for %s is linked.\n", Printable(name), Printable(app))
 				return nil
 			}
 		}

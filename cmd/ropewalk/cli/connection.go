@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// Connection says which server a group's commands talk to, and how they print.
+// Connection determines which server a group's commands talk to, and how they print.
 type Connection struct {
 	server    string
 	workspace string
@@ -42,7 +42,7 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 }
 
 // Client returns a client for the server. Flags take precedence over the environment, and the environment over
-// the context. Otherwise it is the server that is running from the home or, if there is none, the address in
+// the context. Otherwise it is the server that is running for the home or, if there is none, the address in
 // the home's configuration. It is an error if a home was chosen and has neither.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	client, err := c.Person(ctx)
@@ -74,12 +74,12 @@ func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	if errors.Is(err, control.ErrNotRunning) {
 		home := cmp.Or(c.home, os.Getenv("ROPEWALK_HOME"))
 		if _, missing := os.Stat(filepath.Join(home, "ropewalk.yaml")); home != "" && errors.Is(missing, fs.ErrNotExist) { // the default address may belong to another home's server
-			return nil, fmt.Errorf("no server is using the home %s (`ropewalk up` starts one there; --server names another)", home)
+			return nil, fmt.Errorf("no server is using the home %s (`ropewalk up` starts one there; --server selects another)", home)
 		}
 		var failed error
 		client.Server, failed = config.LoadAddress(config.Options{Home: c.home, Environment: config.HostEnvironment()})
 		if client.Server == "" && failed == nil {
-			failed = fmt.Errorf("%w; its http.port is 0, so that only a running server has an address (`ropewalk up` starts one here; --server names another)", err)
+			failed = fmt.Errorf("%w; its http.port is 0, so only a running server has an address (`ropewalk up` starts one here; --server selects another)", err)
 		}
 		return client, failed
 	}
@@ -90,7 +90,7 @@ func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	if client.Key == "" { // the key of the server on this machine
 		client.Key, client.KeyFrom = firstFrom(source{"SERVICE_API_KEY", os.Getenv("SERVICE_API_KEY")})
 	}
-	if client.Key == "" && !status.Dev { // whoever may use the control socket is the owner
+	if client.Key == "" && !status.Dev { // anyone who may use the control socket acts as the owner
 		client.Key, err = c.ownerToken(ctx)
 	}
 	return client, err
@@ -104,7 +104,7 @@ func (c *Connection) ownerToken(ctx context.Context) (string, error) {
 	return control.Dial(home).OwnerToken(ctx)
 }
 
-// Local returns the status of the server that is running from the home, or control.ErrNotRunning.
+// Local returns the status of the server that is running for the home, or control.ErrNotRunning.
 func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 	home, err := config.FindHome(c.home, config.HostEnvironment())
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 func (c *Connection) ContextName(all Contexts) (string, error) {
 	name := cmp.Or(c.context, os.Getenv("ROPEWALK_CONTEXT"), all.Current)
 	if _, ok := all.Contexts[name]; !ok && name != "" {
-		return "", Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
+		return "", Usage(fmt.Errorf("there is no context %q; `ropewalk context list` shows them", name))
 	}
 	return name, nil
 }
@@ -147,7 +147,7 @@ func (c *Connection) namedContext() (string, Context, error) {
 	}
 	named, ok := all.Contexts[name]
 	if !ok {
-		return "", Context{}, Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
+		return "", Context{}, Usage(fmt.Errorf("there is no context %q; `ropewalk context list` shows them", name))
 	}
 	return fmt.Sprintf("the context %q", name), named, nil
 }

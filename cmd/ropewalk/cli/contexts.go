@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Context is a named server with what a caller needs to use it.
+// Context is a named server and what a caller needs to use it.
 type Context struct {
 	Server    string `yaml:"server" json:"server"`
 	Workspace string `yaml:"workspace,omitempty" json:"workspace,omitempty"`
@@ -40,7 +40,7 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, "ropewalk", "contexts.yaml"), nil
 }
 
-// LoadContexts reads the named contexts. Without a file there are none.
+// LoadContexts reads the named contexts. If there is no file, there are none.
 func LoadContexts() (Contexts, error) {
 	all := Contexts{Contexts: map[string]Context{}}
 	path, _ := contextsPath()
@@ -70,7 +70,7 @@ func (c Contexts) Save() error {
 		err = c.write(path)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot store the context: %w; the variable ROPEWALK_CONTEXTS names another file for it", err)
+		return fmt.Errorf("cannot store the context: %w; set ROPEWALK_CONTEXTS to use another file", err)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func ReadKey(cmd *cobra.Command) (string, error) {
 	}
 	scan := bufio.NewScanner(cmd.InOrStdin())
 	if !scan.Scan() {
-		return "", errors.New("no key on standard input")
+		return "", errors.New("there is no key on standard input")
 	}
 	return strings.TrimSpace(scan.Text()), scan.Err()
 }

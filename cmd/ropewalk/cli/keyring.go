@@ -40,7 +40,7 @@ func (c *Context) keepLogin(token string, timeout time.Duration) {
 	}
 }
 
-// Token returns the token of the login; "" without one.
+// Token returns the token of the login; "" if there is none.
 func (c Context) Token() (token string, err error) {
 	entry, kept := strings.CutPrefix(c.Login, inKeyring)
 	if !kept {
@@ -69,7 +69,7 @@ func (c *Context) ForgetLogin() {
 	c.Login = ""
 }
 
-// hasKeyring reports whether there may be a keyring: without a session bus, asking for one would try to start one.
+// hasKeyring reports whether there may be a keyring. If there is no session bus, using a keyring would try to start one.
 func hasKeyring() bool {
 	return runtime.GOOS == "darwin" || os.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
 }
@@ -82,6 +82,6 @@ func await(timeout time.Duration, f func() error) error {
 	case err := <-done:
 		return err
 	case <-time.After(timeout):
-		return errors.New("it did not answer")
+		return errors.New("it did not respond")
 	}
 }

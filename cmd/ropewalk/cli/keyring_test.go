@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-func TestALoginIsKeptInTheKeyring(t *testing.T) {
+func TestALoginIsStoredInTheKeyring(t *testing.T) {
 	testenv.StartSessionBus(t)
 	testenv.StartKeyring(t)
 	path := filepath.Join(t.TempDir(), "contexts.yaml")
@@ -24,7 +24,7 @@ func TestALoginIsKeptInTheKeyring(t *testing.T) {
 	entry := strings.TrimPrefix(work.Login, inKeyring)
 	work.KeepLogin("secret-token")
 	if _, err := keyring.Get(keyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
-		t.Errorf("a second login leaves the first one in the keyring: %v", err)
+		t.Errorf("the first login is still in the keyring after a second one: %v", err)
 	}
 	if err := (Contexts{Contexts: map[string]Context{"work": work}}).Save(); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestALoginIsKeptInTheKeyring(t *testing.T) {
 	}
 }
 
-func TestALoginIsKeptInTheFileIfNoKeyringAnswers(t *testing.T) {
+func TestALoginIsStoredInTheFileIfNoKeyringResponds(t *testing.T) {
 	kept := func(name string) {
 		var c Context
 		c.keepLogin("secret-token", 100*time.Millisecond)

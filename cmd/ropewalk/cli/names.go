@@ -45,7 +45,7 @@ func Pick(kind, meant string, all []Named) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", Usage(fmt.Errorf("%q is the name of %d %ss; give the id of one: %s", meant, len(found), kind, strings.Join(found, ", ")))
+	return "", Usage(fmt.Errorf("%q is the name of %d %ss; specify one by its id: %s", meant, len(found), kind, strings.Join(found, ", ")))
 }
 
 // workspaceID is the prefix of every workspace id.

@@ -112,10 +112,10 @@ func fit(widths []int, prose []bool, width int) bool {
 // cut truncates text to a width.
 func cut(text string, width int) string { return runewidth.Truncate(text, width, "…") }
 
-// displayWidth returns how many columns of a terminal text takes.
+// displayWidth returns how many columns text takes up on a terminal.
 func displayWidth(text string) int { return runewidth.StringWidth(text) }
 
-// records writes each row of a table as a Record without the cells that are empty.
+// records writes each row of a table as a Record, without empty cells.
 func (o *Output) records(header []string, rows [][]string) error {
 	for n, row := range rows {
 		if n > 0 {

@@ -16,7 +16,7 @@ func Printable(text string) string {
 		switch {
 		case r == '\r':
 			return -1
-		case isObeyed(r):
+		case isControl(r):
 			return unicode.ReplacementChar
 		}
 		return r
@@ -33,9 +33,9 @@ func Line(text string) string {
 	}, Printable(text))
 }
 
-// isObeyed reports whether a terminal interprets or hides a character. Joiners are allowed, because emoji and
+// isControl reports whether a terminal interprets or hides a character. Joiners are allowed, because emoji and
 // scripts use them.
-func isObeyed(r rune) bool {
+func isControl(r rune) bool {
 	return r != '\n' && r != '\t' && r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
@@ -44,7 +44,7 @@ func EscapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch high, low := utf16.EncodeRune(r); {
-		case r == '\r' || !isObeyed(r): // line breaks can only be between tokens
+		case r == '\r' || !isControl(r): // line breaks can only be between tokens
 			b.WriteRune(r)
 		case r > 0xffff:
 			_, _ = fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)

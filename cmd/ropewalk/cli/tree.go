@@ -71,7 +71,7 @@ func prepare(cmd *cobra.Command) {
 			if err == nil {
 				return nil
 			}
-			return Usage(fmt.Errorf("%s; usage: %s", misfit(cmd, given, err), cmd.UseLine()))
+			return Usage(fmt.Errorf("%s; usage: %s", argumentError(cmd, given, err), cmd.UseLine()))
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -102,9 +102,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("--%s: must be %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
 
-// misfit says which argument is missing or extra, using the names in the usage line. If that line does not name
+// argumentError describes which argument is missing or extra, using the names in the usage line. If that line does not name
 // it, the text of err is used.
-func misfit(cmd *cobra.Command, given []string, err error) string {
+func argumentError(cmd *cobra.Command, given []string, err error) string {
 	_, after, _ := strings.Cut(cmd.Use, " ")
 	wanted := strings.Fields(after)
 	after, _, _ = strings.Cut(after, " [flags]")
@@ -137,7 +137,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		if err := cmd.Help(); err != nil {
 			return err
 		}
-		return Usage(fmt.Errorf("name one of the commands of `%s`", cmd.CommandPath()))
+		return Usage(fmt.Errorf("specify one of the commands of `%s`", cmd.CommandPath()))
 	}
 	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	if near := nearest(cmd, args[0]); near != "" {

@@ -15,7 +15,7 @@ import (
 // probeTimeout is how long the server may take to report what its MCP endpoint accepts.
 const probeTimeout = 5 * time.Second
 
-// access is what a server's MCP endpoint says about the key that commands send.
+// access is how a server's MCP endpoint treats the key that commands send.
 type access struct {
 	refused bool // the endpoint does not accept the key, or requests without one
 	login   bool // clients can log in with OAuth
@@ -39,21 +39,21 @@ func probe(ctx context.Context, client *apiclient.Client, path string) access {
 	return access{refused: true, login: err != nil || len(document.Servers) > 0}
 }
 
-// advice says what must be done before a client can connect, or returns "".
+// advice returns what must be done before a client can connect, or "".
 func (t client) advice(a access, c *apiclient.Client) string {
 	if !a.refused || a.login {
 		return ""
 	}
-	why := "The server has no identity provider, and /mcp accepts API keys only."
+	why := "The server has no identity provider, and /mcp accepts only API keys."
 	if c.KeyFrom != "" {
 		why = fmt.Sprintf("/mcp does not accept the key of %s: the server has no identity provider, and SERVICE_API_KEY is for /v1 only.", c.KeyFrom)
 	}
-	if t.keyGoes == "" {
-		return why + fmt.Sprintf(" %s logs in with OAuth only: configure an identity provider (auth, docs/identity.md).", t.title)
+	if t.keyAdvice == "" {
+		return why + fmt.Sprintf(" %s logs in only with OAuth: configure an identity provider (auth, docs/identity.md).", t.title)
 	}
 	return strings.Join([]string{
 		why,
 		"Create an API key: `ropewalk key create NAME`, on the server's machine, or elsewhere after `ropewalk login`.",
-		t.keyGoes,
+		t.keyAdvice,
 	}, "\n")
 }

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-const keyInEnvironment = "Set ROPEWALK_API_KEY to the key in the environment that the client is started in."
+const keyInEnvironment = "Set ROPEWALK_API_KEY to the key in the environment in which the client is started."
 
 // clients returns the known clients, by their name on the command line.
 func clients() map[string]client {
 	return map[string]client{
 		"claude-code": {
-			title: "Claude Code", steps: claudeCode, file: inDirectory(".mcp.json"), keyGoes: keyInEnvironment,
+			title: "Claude Code", steps: claudeCode, file: inDirectory(".mcp.json"), keyAdvice: keyInEnvironment,
 			entry: func(e endpoint) (string, any) { return "mcpServers", remote("http", e, "${ROPEWALK_API_KEY}") },
 		},
 		"claude-desktop": {
 			title: "Claude Desktop", steps: claudeDesktop, file: claudeDesktopFile, entry: claudeDesktopEntry,
-			keyGoes: "Write the key in place of YOUR_API_KEY in the configuration of Claude.",
+			keyAdvice: "Replace YOUR_API_KEY with the key in Claude's configuration.",
 		},
 		"cursor": {
-			title: "Cursor", steps: cursor, file: inHome(".cursor", "mcp.json"), keyGoes: keyInEnvironment,
+			title: "Cursor", steps: cursor, file: inHome(".cursor", "mcp.json"), keyAdvice: keyInEnvironment,
 			entry: func(e endpoint) (string, any) { return "mcpServers", remote("", e, "${env:ROPEWALK_API_KEY}") },
 		},
 		"vscode": {
-			title: "Visual Studio Code", steps: vscode, file: inDirectory(".vscode", "mcp.json"), keyGoes: keyInEnvironment,
+			title: "Visual Studio Code", steps: vscode, file: inDirectory(".vscode", "mcp.json"), keyAdvice: keyInEnvironment,
 			entry: func(e endpoint) (string, any) { return "servers", remote("http", e, "${env:ROPEWALK_API_KEY}") },
 		},
-		"inspector": {title: "MCP Inspector", steps: inspector, needs: inspectorNeeds, keyGoes: keyInEnvironment},
+		"inspector": {title: "MCP Inspector", steps: inspector, needs: inspectorNeeds, keyAdvice: keyInEnvironment},
 		"chatgpt":   {title: "ChatGPT", steps: chatgpt},
 	}
 }
@@ -88,13 +88,13 @@ func claudeDesktop(e endpoint) string {
 }
 
 func claudeDesktopFileSteps(e endpoint) string {
-	file, _ := claudeDesktopFile() // without a home directory only the name is shown
+	file, _ := claudeDesktopFile() // if there is no home directory, only the name is shown
 	_, entry := claudeDesktopEntry(e)
-	return fmt.Sprintf("Put this into %s (Node.js 20 or newer is needed), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
+	return fmt.Sprintf("Put this into %s (this requires Node.js 20 or newer), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
 }
 
 func cursor(e endpoint) string {
-	return "Put this into ~/.cursor/mcp.json, or .cursor/mcp.json of a project:\n\n" +
+	return "Put this into ~/.cursor/mcp.json, or a project's .cursor/mcp.json:\n\n" +
 		snippet("mcpServers", e.Name, remote("", e, "${env:ROPEWALK_API_KEY}"))
 }
 
@@ -105,7 +105,7 @@ func vscode(e endpoint) string {
 // inspectorNeeds explains why the command names a version: without one, npx on an older Node.js uses MCP
 // Inspector 0.15.
 const inspectorNeeds = "This requires MCP Inspector 2, which needs Node.js 22.19 or newer (`node --version`). Older Inspectors have other options " +
-	"and connect to /mcp instead of the whole URL."
+	"and connect to /mcp instead of the full URL."
 
 func inspector(e endpoint) string {
 	header := ""

@@ -25,11 +25,11 @@ type endpoint struct {
 type client struct {
 	title string
 	steps func(endpoint) string              // instructions for people
-	file  func() (string, error)             // its configuration; nil if it has none to write
+	file  func() (string, error)             // returns the path of its configuration; nil if there is none to write
 	entry func(endpoint) (key string, v any) // what to add to the file
 	needs string                             // prerequisites for the steps; may be ""
 
-	keyGoes string // where to put an API key; "" if the client cannot send one
+	keyAdvice string // where to put an API key; "" if the client cannot send one
 }
 
 // Command returns `ropewalk client-config`.
@@ -41,8 +41,8 @@ func Command() *cobra.Command {
 	names := slices.Sorted(maps.Keys(known))
 	cmd := &cobra.Command{
 		Use: "client-config CLIENT", Short: "Print, or write, what an MCP client needs to connect: " + strings.Join(names, ", "),
-		Long: "Print what an MCP client needs to connect to the server. With --write, write it into the client's configuration; existing " +
-			"entries are kept. Clients are " + strings.Join(names, ", ") + ".\n\nThe address has the workspace in its path, so " +
+		Long: "Print what an MCP client needs to connect to the server. With --write, write it to the client's configuration; existing " +
+			"entries are kept. Clients are " + strings.Join(names, ", ") + ".\n\nThe address contains the workspace, so " +
 			"that no header is needed. Servers with an identity provider open a browser for the login. API keys are never written: " +
 			"the configuration refers to the environment variable ROPEWALK_API_KEY.",
 		Args: cobra.ExactArgs(1), ValidArgs: names,
@@ -73,7 +73,7 @@ func Command() *cobra.Command {
 	}
 	c.Bind(cmd)
 	cmd.Flags().StringVar(&name, "name", "ropewalk", "what the client calls the server")
-	cmd.Flags().BoolVar(&write, "write", false, "write it into the client's configuration")
+	cmd.Flags().BoolVar(&write, "write", false, "write it to the client's configuration")
 	return cmd
 }
 

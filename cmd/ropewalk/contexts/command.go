@@ -55,8 +55,8 @@ func setCommand() *cobra.Command {
 	var withKey bool
 	cmd := &cobra.Command{
 		Use: "set NAME [--server URL]", Short: "Create or change a context, and make it the current one", Args: cobra.ExactArgs(1),
-		Long: "Create or change a context, and make it the current one. If its server changes, its key and its login are dropped. --key reads " +
-			"an API key from standard input, or from the terminal without showing it. Only you can read the file that holds the contexts.",
+		Long: "Create or change a context, and make it the current one. If its server changes, its key and login are dropped. --key reads " +
+			"an API key from standard input, or from the terminal without showing it. Only you can read the file with the contexts.",
 		Example: "  ropewalk context set work --server https://tools.example.com --key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := cli.LoadContexts()
@@ -66,7 +66,7 @@ func setCommand() *cobra.Command {
 			next := all.Contexts[args[0]]
 			if server := cli.ServerAddress(c.Server); server != "" && server != next.Server {
 				next.Server, next.Key = server, ""
-				next.ForgetLogin() // credentials are only for one server
+				next.ForgetLogin() // credentials are for one server only
 			}
 			if c.Workspace != "" {
 				next.Workspace = c.Workspace
@@ -89,7 +89,7 @@ func setCommand() *cobra.Command {
 	return cmd
 }
 
-// save writes the contexts and prints which server commands use now.
+// save writes the contexts and prints which server commands now use.
 func save(cmd *cobra.Command, all cli.Contexts) error {
 	if err := all.Save(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func useCommand() *cobra.Command {
 				return err
 			}
 			if _, ok := all.Contexts[args[0]]; !ok && args[0] != "" {
-				return fmt.Errorf("no context %q; `ropewalk context list` shows them", args[0])
+				return fmt.Errorf("there is no context %q; `ropewalk context list` shows them", args[0])
 			}
 			all.Current = args[0]
 			return save(cmd, all)
@@ -129,7 +129,7 @@ func removeCommand() *cobra.Command {
 			}
 			old, ok := all.Contexts[args[0]]
 			if !ok {
-				return fmt.Errorf("no context %q; `ropewalk context list` shows them", args[0])
+				return fmt.Errorf("there is no context %q; `ropewalk context list` shows them", args[0])
 			}
 			old.ForgetLogin()
 			delete(all.Contexts, args[0])

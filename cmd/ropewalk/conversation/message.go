@@ -29,7 +29,7 @@ type toolCall struct {
 	MS     int64
 }
 
-// part says where a piece of text or a tool call is in a message.
+// part locates a piece of text or a tool call in a message.
 type part struct {
 	Type, Text string
 	Index      int

@@ -12,7 +12,7 @@ import (
 )
 
 // checkApps asks a running server which apps are not running, and why. A server of another version, which is
-// reported separately, may not answer.
+// reported separately, may not respond.
 func (e *examination) checkApps(ctx context.Context) {
 	if e.running == nil {
 		return
@@ -43,7 +43,7 @@ func (e *examination) checkApps(ctx context.Context) {
 	e.add("apps", ok, fmt.Sprintf("%d running, %d stopped", counts[string(core.StateRunning)], counts[string(core.StateStopped)]), "")
 }
 
-// appRemedy says what to do about an app that is not running.
+// appRemedy returns what to do about an app that is not running.
 func (e *examination) appRemedy(a control.App) string {
 	in := ""
 	if a.Workspace != core.DefaultWorkspaceID {
@@ -53,7 +53,7 @@ func (e *examination) appRemedy(a control.App) string {
 	case strings.Contains(a.LastErr, files.ErrChanged.Error()):
 		return fmt.Sprintf("find out who changed the files, then `ropewalk app update %[1]s%[2]s`, or `ropewalk app uninstall %[1]s%[2]s` and install it again; its data stays", a.Name, in)
 	case strings.Contains(a.LastErr, bundle.ErrNoProgram.Error()):
-		return fmt.Sprintf("install the program, or put it back; a command without a slash is looked up on the PATH of the server, %s, which it reads when it starts; "+
+		return fmt.Sprintf("install or restore the program; a command without a slash is looked up on the server's PATH, %s, which is read when the server starts; "+
 			"then `ropewalk app start %s%s`", e.running.SearchPath, a.Name, in)
 	case a.Status == string(core.StateCrashed):
 		return fmt.Sprintf("the server starts it again; `ropewalk app logs %s%s` shows its output", a.Name, in)

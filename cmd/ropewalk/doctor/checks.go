@@ -25,7 +25,7 @@ type check struct {
 // that a broken configuration makes impossible are skipped.
 func (e *examination) examine(ctx context.Context, cmd *cobra.Command, terminal bool) {
 	if _, err := os.Lstat(filepath.Join(e.home, "ropewalk.yaml")); errors.Is(err, fs.ErrPermission) {
-		e.add("home", failed, e.home+" cannot be entered: permission denied", "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
+		e.add("home", failed, "cannot access "+e.home+": permission denied", "run doctor as the server's user, or choose another home with --home or ROPEWALK_HOME")
 	} else {
 		e.findServer(ctx)
 		if flag := cmd.Flags().Lookup("config"); e.running != nil && e.running.Config != "" && flag != nil && !flag.Changed {
@@ -103,8 +103,8 @@ func (e *examination) sideBySide(ctx context.Context, checks []check, done func(
 	for i := range each {
 		e.Findings = append(e.Findings, each[i].Findings...)
 	}
-	wrong := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Check == "clock" && f.Result != ok })
-	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock is more informative
+	differs := slices.ContainsFunc(e.Findings, func(f Finding) bool { return f.Check == "clock" && f.Result != ok })
+	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return differs && f.Check == "clock" && f.Result == ok }) // a provider's clock is more informative
 }
 
 // How long doctor waits before it shows what it is waiting for.
@@ -128,10 +128,10 @@ func (w *wait) done(name string) {
 func (w *wait) line() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	const most = 76
+	const maxLine = 76
 	text := "Waiting for "
 	for i, name := range w.waiting {
-		rest, width := fmt.Sprintf(" and %d more", len(w.waiting)-i), most
+		rest, width := fmt.Sprintf(" and %d more", len(w.waiting)-i), maxLine
 		if i < len(w.waiting)-1 {
 			width -= len(rest)
 		}
@@ -143,7 +143,7 @@ func (w *wait) line() string {
 		}
 		text += name
 	}
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxLine)], "")
 }
 
 // show writes the line to standard error, after patience, until the returned function is called.

@@ -28,7 +28,7 @@ func TestACheckThatTimesOutIsReportedAsUnanswered(t *testing.T) {
 	r.addError("health", "GET /v1/health", fmt.Errorf("asking: %w", context.DeadlineExceeded), "restart the server")
 	r.addError("health", "GET /v1/health", errors.New("500"), "restart the server")
 	want := []Finding{
-		{"health", warning, "GET /v1/health did not answer in time", "run doctor again when this machine is less busy; if nothing changes, restart the server"},
+		{"health", warning, "GET /v1/health did not respond in time", "run doctor again when this machine is less busy; if nothing changes, restart the server"},
 		{"health", failed, "GET /v1/health: 500", "restart the server"},
 	}
 	if !slices.Equal(r.Findings, want) {
@@ -51,7 +51,7 @@ func TestAFailureThatFollowsFromAnotherHasNoRemedyOfItsOwn(t *testing.T) {
 	defer proxy.Close()
 	e := &examination{config: &config.Config{HTTP: config.HTTP{BaseURL: proxy.URL}}}
 	e.checkBaseURL(t.Context())
-	if f := e.Findings[0]; f.Result != warning || !strings.Contains(f.Detail, "returned 503") || !strings.Contains(f.Remedy, "does not reach this server") {
+	if f := e.Findings[0]; f.Result != warning || !strings.Contains(f.Detail, "returned 503") || !strings.Contains(f.Remedy, "cannot reach this server") {
 		t.Errorf("a proxy that cannot reach the server: %+v", f)
 	}
 	e.Findings = nil
@@ -130,7 +130,7 @@ func TestAnUnreachableServerIsReportedInPlainText(t *testing.T) {
 		"the name a.example could not be looked up within 5s: no DNS server responds": dial(&net.DNSError{Name: "a.example", Err: "i/o timeout", IsTimeout: true}),
 		"the name a.example could not be looked up (server misbehaving)":              dial(&net.DNSError{Name: "a.example", Err: "server misbehaving"}),
 		"192.0.2.1:443: connection refused":                                           dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
-		"192.0.2.1:443 does not accept a connection within 5s":                        dial(os.ErrDeadlineExceeded),
+		"192.0.2.1:443 did not accept a connection within 5s":                         dial(os.ErrDeadlineExceeded),
 		"no response within 10s":                                                      &url.Error{Op: "Get", URL: "https://a.example", Err: fmt.Errorf("awaiting headers: %w", context.DeadlineExceeded)},
 		"tls: bad":                                                                    &url.Error{Op: "Get", URL: "https://a.example", Err: errors.New("tls: bad")},
 	} {
@@ -179,7 +179,7 @@ func TestDoctorReportsTheSandboxOfTheRunningServer(t *testing.T) {
 		Level: "landlock", OwnUser: true, Reason: "the server runs in a chroot", Chroot: true, Cgroup: []string{"memory"},
 	}}}
 	e.checkSandbox(t.Context())
-	want := "level landlock, each app with a user id of its own (the server runs in a chroot); the kernel enforces the limits on memory"
+	want := "level landlock, each app with its own user ID (the server runs in a chroot); the kernel enforces the limits on memory"
 	if f := e.Findings[0]; f.Result != warning || f.Detail != want || f.Remedy != sandboxRemedy(true) {
 		t.Errorf("found %+v, want a warning with %q and the remedy for a chroot", f, want)
 	}
@@ -191,8 +191,8 @@ func TestDoctorSaysBeforehandThatAccountsCannotBeLinked(t *testing.T) {
 		config config.Config
 		want   string
 	}{
-		"a directory that cannot be written": {config.Config{Home: "/proc/self/home"}, "Accounts cannot be linked: the key file /proc/self/home.state-key cannot be created"},
-		"a shared database":                  {config.Config{Home: t.TempDir(), Storage: config.Storage{URL: "postgres://db/x"}}, "Accounts cannot be linked: servers that share a database"},
+		"a directory that cannot be written": {config.Config{Home: "/proc/self/home"}, "Accounts cannot be linked, because the key file /proc/self/home.state-key cannot be created"},
+		"a shared database":                  {config.Config{Home: t.TempDir(), Storage: config.Storage{URL: "postgres://db/x"}}, "Accounts cannot be linked, because servers that share a database"},
 		"a home that can be written to":      {config.Config{Home: t.TempDir()}, ""},
 		"a home to be created":               {config.Config{Home: t.TempDir() + "/new/home"}, ""},
 	} {

@@ -15,18 +15,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// Options are what the command needs from the program.
+// Options contains what the command needs from the program.
 type Options struct {
 	Version  string
-	Date     string // when this version was written, in RFC 3339; may be ""
+	Date     string // when this version was built, in RFC 3339; may be ""
 	Builtins pluginhost.Builtins
-	// Load reads the configuration that the command's flags name. The program adds those flags.
+	// Load reads the configuration that the command's flags specify. The program adds those flags.
 	Load func(cmd *cobra.Command) (*config.Config, error)
-	// Home returns the home that the flags and the environment name.
+	// Home returns the home that the flags and the environment specify.
 	Home func() (string, error)
 }
 
-// limit bounds a whole examination.
+// limit is how long a whole examination may take.
 const limit = time.Minute
 
 // examination is one run of the command.
@@ -36,8 +36,8 @@ type examination struct {
 	deep    bool
 	home    string
 	config  *config.Config  // nil if it is broken
-	running *control.Status // nil if no server is running from the home, or it does not answer
-	silent  error           // why a server's control socket does not answer
+	running *control.Status // nil if no server is running for the home, or it does not respond
+	silent  error           // why a server's control socket does not respond
 }
 
 // Command returns `ropewalk doctor`.
@@ -48,13 +48,13 @@ func Command(o Options) *cobra.Command {
 		Use: "doctor", Short: "Check the server and what it needs; each finding comes with a remedy", Args: cobra.NoArgs,
 		Long: "Check the configuration, the home, the disk, the clock, ports, runtimes, the sandbox, plugins, apps, " +
 			"the database and its encryption, the session store, registries, the identity provider, the proxy and " +
-			"models. The exit status is 1 if something is wrong. --bundle writes a zip file for a support request: the " +
+			"models. The exit status is 1 if something is wrong. --bundle writes a zip file for a support request, with the " +
 			"report, the effective settings without secrets, and the state of apps and plugins.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 			defer cancel()
 			if _, err := os.Lstat(bundle); bundle != "" && err == nil {
-				return cli.Usage(fmt.Errorf("--bundle: %s exists; choose another name, or remove it", bundle))
+				return cli.Usage(fmt.Errorf("--bundle: %s already exists; choose another name, or remove it", bundle))
 			}
 			e := &examination{o: o, deep: deep, Report: Report{Version: o.Version, Findings: []Finding{}}}
 			var err error
@@ -84,6 +84,6 @@ func Command(o Options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&bundle, "bundle", "", "zip file to write for a support request")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	flags.BoolVar(&deep, "deep", false, "also send one tiny request to the default model (it costs a few tokens)")
+	flags.BoolVar(&deep, "deep", false, "also send one tiny request to the default model (uses a few tokens)")
 	return cmd
 }

@@ -25,7 +25,7 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Report holds all findings.
+// Report contains all findings.
 type Report struct {
 	Version  string    `json:"version"`
 	Findings []Finding `json:"findings"`
@@ -39,10 +39,10 @@ func (r *Report) add(check, result, detail, remedy string) {
 	r.Findings = append(r.Findings, Finding{check, result, detail, remedy})
 }
 
-// addError adds a finding for a check that ended with an error. A check that timed out proves nothing.
+// addError adds a finding for a check that failed with an error. A check that timed out proves nothing.
 func (r *Report) addError(check, what string, err error, remedy string) {
 	if timedOut(err) {
-		r.add(check, warning, what+" did not answer in time", "run doctor again when this machine is less busy; if nothing changes, "+remedy)
+		r.add(check, warning, what+" did not respond in time", "run doctor again when this machine is less busy; if nothing changes, "+remedy)
 		return
 	}
 	if what != "" {

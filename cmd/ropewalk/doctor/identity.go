@@ -75,7 +75,7 @@ func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) 
 	e.checkScopes(a, document.Scopes)
 	e.checkLogin(ctx, a, document.AuthorizationEndpoint)
 	if skew := time.Since(date).Abs(); !date.IsZero() && skew > clockTolerance {
-		e.add("clock", failed, fmt.Sprintf("differs from the provider's by %s", skew.Round(time.Second)), "synchronize the clock (NTP): tokens are refused otherwise")
+		e.add("clock", failed, fmt.Sprintf("it differs from the provider's by %s", skew.Round(time.Second)), "synchronize the clock (NTP); until then, tokens are rejected")
 	}
 }
 
@@ -92,7 +92,7 @@ func readProvider(ctx context.Context, issuer string) (found provider, date time
 	return found, date, err
 }
 
-// providerClient returns a client with the same rules as the adapters: it uses no proxy and follows no redirect to
+// providerClient returns a client with the same rules as the adapters' clients: it uses no proxy and follows no redirect to
 // another host.
 func providerClient() *http.Client {
 	transport := &http.Transport{DialContext: dialer().DialContext, TLSHandshakeTimeout: connectTime, DisableKeepAlives: true}
@@ -104,7 +104,7 @@ func providerClient() *http.Client {
 	}}
 }
 
-// issuerRemedy says what to do if a provider's metadata names an issuer other than the configured one.
+// issuerRemedy returns what to do if a provider's metadata names an issuer other than the configured one.
 func issuerRemedy(stated, section string) string {
 	if strings.Contains(stated, "{") { // Entra ID's document for all tenants, whose tokens have different issuers
 		return "set " + section + ".issuer to the issuer of one tenant, with its id in place of the text in braces"
@@ -112,7 +112,7 @@ func issuerRemedy(stated, section string) string {
 	return "set " + section + ".issuer to exactly that, including a slash at the end"
 }
 
-// providerRemedy says what to do if the provider's document could not be read.
+// providerRemedy returns what to do if the provider's document could not be read.
 func providerRemedy(err error, section string) string {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "give the provider a valid certificate, or add the authority that issued it to this machine's root certificates"
@@ -120,7 +120,7 @@ func providerRemedy(err error, section string) string {
 	status, ok := errors.AsType[*statusError](err)
 	switch {
 	case ok && status.code >= http.StatusInternalServerError:
-		return "the provider, or a proxy in front of it, fails: look there; nobody can log in until it works again"
+		return "the provider, or a proxy in front of it, is failing; nobody can log in until that is fixed"
 	case ok:
 		return "check " + section + ".issuer; the document must be served at <issuer>/.well-known/openid-configuration"
 	}
@@ -150,9 +150,9 @@ func refusedAddress(ctx context.Context, issuer string, allowPrivate bool) (addr
 		ip = ip.Unmap()
 		switch {
 		case ip.IsPrivate() && !allowPrivate:
-			address, remedy = ip.String()+", which is in a private network", "set %s.allowPrivateNetwork: true if the provider is meant to be there"
+			address, remedy = ip.String()+", which is on a private network", "set %s.allowPrivateNetwork: true if the provider is meant to be there"
 		case ip.IsLoopback():
-			address, remedy = ip.String()+", which is this machine, because the issuer is a name", "make the name in %[1]s.issuer resolve to another address of this machine, and set %[1]s.allowPrivateNetwork: true if that is private"
+			address, remedy = ip.String()+", which is this machine, although the issuer's host name does not say so", "make the name in %[1]s.issuer resolve to another of this machine's addresses, and set %[1]s.allowPrivateNetwork: true if that is private"
 		default:
 			return "", ""
 		}
@@ -167,16 +167,16 @@ func isLoopbackName(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
-// checkScopes warns about configured scopes that the provider does not offer, if it says what it offers: no
-// client asks for them.
+// checkScopes warns about configured scopes that the provider does not offer, if it lists what it offers. No
+// client requests them.
 func (e *examination) checkScopes(a config.Auth, offered []string) {
 	if offered == nil {
 		return
 	}
 	for _, scope := range a.Scopes {
 		if !slices.Contains(offered, scope) {
-			e.add("scopes", warning, fmt.Sprintf("%s.scopes: the provider does not offer %q (scopes_supported), so clients do not ask for it", a.At, scope),
-				"take the scope out of "+a.At+".scopes, or create it at the provider")
+			e.add("scopes", warning, fmt.Sprintf("%s.scopes: the provider does not offer %q (scopes_supported), so clients do not request it", a.At, scope),
+				"remove the scope from "+a.At+".scopes, or create it at the provider")
 		}
 	}
 }
@@ -202,7 +202,7 @@ func getJSON(ctx context.Context, client *http.Client, address string, into any)
 	return date, nil
 }
 
-// checkLogin starts a login with the provider, like a browser but without a person: prompt=none. A provider
+// checkLogin starts a login with the provider, like a browser but without a person (prompt=none). A provider
 // that knows the client id and the redirect URI redirects the browser back, or to its login page.
 func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint string) {
 	var s struct {
@@ -231,7 +231,7 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 	}
 	at.RawQuery = query.Encode()
 	remedy := fmt.Sprintf("register %s.clientId at the provider with exactly the redirect URI %s, for the authorization code flow with PKCE", a.At, s.RedirectURI)
-	answer, err := loginAnswer(ctx, at.String(), s.RedirectURI)
+	answer, err := loginResponse(ctx, at.String(), s.RedirectURI)
 	if err != nil {
 		e.add("login", failed, fmt.Sprintf("%s: %s", endpoint, reason(err)), remedy)
 		return
@@ -239,9 +239,9 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 	e.add("login", ok, answer, "")
 }
 
-// loginAnswer requests the start of a login and describes the provider's answer. It returns an error if the
+// loginResponse requests the start of a login and describes the provider's response. It returns an error if the
 // provider refuses.
-func loginAnswer(ctx context.Context, address, redirectURI string) (string, error) {
+func loginResponse(ctx context.Context, address, redirectURI string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err

@@ -29,18 +29,18 @@ func (e *examination) checkHome() {
 			e.add("home", failed, detail, remedy)
 			return
 		}
-		e.add("home", ok, home+" will be created at the first start", "")
+		e.add("home", ok, home+" will be created on the first start", "")
 	case err != nil:
-		e.add("home", failed, err.Error(), "make the directory readable for the user of the server")
+		e.add("home", failed, err.Error(), "make the directory readable by the server's user")
 	case !info.IsDir():
 		e.add("home", failed, home+" is not a directory", "choose another home with --home or ROPEWALK_HOME")
 	default:
 		if err := writable(home); err != nil {
-			e.add("home", failed, fmt.Sprintf("%s cannot be written: %s", home, err), homeRemedy(err))
+			e.add("home", failed, fmt.Sprintf("cannot write to %s: %s", home, err), homeRemedy(err))
 			return
 		}
 		if info.Mode().Perm()&0o022 != 0 {
-			e.add("home", failed, fmt.Sprintf("%s can be written by others (mode %o)", home, info.Mode().Perm()), "chmod 700 "+home)
+			e.add("home", failed, fmt.Sprintf("%s is writable by other users (mode %o)", home, info.Mode().Perm()), "chmod 700 "+home)
 			return
 		}
 		e.add("home", ok, home, "")
@@ -57,7 +57,7 @@ func writable(dir string) error {
 	return bare(errors.Join(err, probe.Close(), os.Remove(probe.Name())))
 }
 
-// bare returns the reason for a failed file operation, without the file name.
+// bare returns the reason why a file operation failed, without the file name.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -68,17 +68,17 @@ func bare(err error) error {
 func homeRemedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return "mount it writable, or choose another home with --home or ROPEWALK_HOME"
+		return "mount it read-write, or choose another home with --home or ROPEWALK_HOME"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space there, or choose another home with --home or ROPEWALK_HOME"
 	}
-	return "make it writable for the user of the server, or choose another home with --home or ROPEWALK_HOME"
+	return "make it writable by the server's user, or choose another home with --home or ROPEWALK_HOME"
 }
 
-// Below this much free space, a finding is reported.
+// If there is less free space than this, a finding is reported.
 const (
-	littleSpace   = 1 << 30
-	tooSmallSpace = 100 << 20
+	littleSpace    = 1 << 30
+	tooLittleSpace = 100 << 20
 )
 
 func (e *examination) checkDisk() {
@@ -94,12 +94,12 @@ func (e *examination) checkDisk() {
 	free := s.Bavail * uint64(s.Bsize)
 	result := ok
 	switch {
-	case free < tooSmallSpace:
+	case free < tooLittleSpace:
 		result = failed
 	case free < littleSpace:
 		result = warning
 	}
-	e.add("disk", result, space(free)+" free at "+dir, "free some space: installs and the database need it")
+	e.add("disk", result, space(free)+" free at "+dir, "free some space: installations and the database need it")
 }
 
 func space(bytes uint64) string {
@@ -109,13 +109,13 @@ func space(bytes uint64) string {
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
 }
 
-// checkClock checks that the clock is not earlier than the day on which this program was written, because
+// checkClock checks that the clock is not set to before this version was built. With such a clock,
 // certificates and tokens would be rejected.
 func (e *examination) checkClock() {
-	written, err := time.Parse(time.RFC3339, e.o.Date)
+	built, err := time.Parse(time.RFC3339, e.o.Date)
 	now := time.Now()
-	if err == nil && now.Before(written) {
-		e.add("clock", failed, fmt.Sprintf("it is set to %s, before this version was written (%s)", now.UTC().Format(time.RFC3339), e.o.Date), "synchronize the clock (NTP)")
+	if err == nil && now.Before(built) {
+		e.add("clock", failed, fmt.Sprintf("it is set to %s, before this version was built (%s)", now.UTC().Format(time.RFC3339), e.o.Date), "synchronize the clock (NTP)")
 		return
 	}
 	e.add("clock", ok, now.UTC().Format(time.RFC3339), "")
@@ -125,7 +125,7 @@ func (e *examination) checkClock() {
 func (e *examination) checkCertificates() {
 	pool, err := x509.SystemCertPool()
 	if err != nil || pool.Equal(x509.NewCertPool()) {
-		e.add("certificates", warning, "this machine has no root certificates: https addresses cannot be reached", "install them: apt-get install ca-certificates, dnf install ca-certificates")
+		e.add("certificates", warning, "this machine has no root certificates, so https addresses cannot be reached", "install them with apt-get install ca-certificates or dnf install ca-certificates")
 		return
 	}
 	e.add("certificates", ok, "root certificates are installed", "")
@@ -154,11 +154,11 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 	if e.running != nil && e.running.SearchPath != "" && e.running.SearchPath != environment["PATH"] {
 		environment["PATH"] = e.running.SearchPath
 		place = "the server's PATH, " + e.running.SearchPath
-		restart = "; when its directory is not on that PATH, add it and restart the server"
+		restart = "; if its directory is not on that PATH, add it and restart the server"
 	}
 	path, err := environment.LookPath(r.name)
 	if err != nil {
-		e.add(r.name, warning, "not found on "+place, "install it where you need "+r.need+restart)
+		e.add(r.name, warning, "not found on "+place, "install it if you need "+r.need+restart)
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -167,18 +167,18 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 	run.Env = append(os.Environ(), "PATH="+environment["PATH"]) // npm is a script that finds node there
 	out, err := run.CombinedOutput()
 	if limited.Err() != nil {
-		e.addError(r.name, path, limited.Err(), "install it again")
+		e.addError(r.name, path, limited.Err(), "reinstall it")
 		return
 	}
 	if err != nil {
-		e.add(r.name, failed, fmt.Sprintf("%s cannot be run: %v", path, err), "install it again")
+		e.add(r.name, failed, fmt.Sprintf("%s cannot be run: %v", path, err), "reinstall it")
 		return
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	major, _, _ := strings.Cut(strings.TrimPrefix(first, "v"), ".")
 	if version, err := strconv.Atoi(major); err == nil && version < r.oldest {
 		e.add(r.name, warning, fmt.Sprintf("%s (%s) is older than version %d", first, path, r.oldest),
-			fmt.Sprintf("many packages fail with it: install version %d or newer where you need %s", r.oldest, r.need))
+			fmt.Sprintf("many packages do not work with it; install version %d or newer if you need %s", r.oldest, r.need))
 		return
 	}
 	if r.modules != "" {
@@ -199,7 +199,7 @@ func (e *examination) checkSandbox(ctx context.Context) {
 	}
 	detail := "level " + p.Level.String()
 	if p.OwnUID {
-		detail += ", each app with a user id of its own"
+		detail += ", each app with its own user ID"
 	}
 	if p.Reason != "" {
 		detail += " (" + p.Reason + ")"
@@ -229,19 +229,20 @@ func (e *examination) sandboxOfServer() (p process.Probe, limits string, asked b
 	if err != nil {
 		return p, "", false
 	}
-	limits = "; limits are measured: " + given.NoCgroups
+	limits = "; there are no cgroups (" + given.NoCgroups + "), so the server polls usage to enforce the limits"
 	if len(given.Cgroup) > 0 {
 		limits = "; the kernel enforces the limits on " + strings.Join(given.Cgroup, ", ")
 	}
 	return process.Probe{Level: level, OwnUID: given.OwnUser, Reason: given.Reason, Chroot: given.Chroot}, limits, true
 }
 
-// sandboxRemedy says how to give apps the strongest sandbox.
+// sandboxRemedy returns how to give apps the strongest sandbox.
 func sandboxRemedy(chroot bool) string {
 	if chroot {
-		return "start the server outside of the chroot, or in a container whose root is a mount of its own (pivot_root: systemd's RootDirectory=, " +
+		return "start the server outside the chroot, or in a container whose root is a mount of its own (pivot_root: systemd's RootDirectory=, " +
 			"systemd-nspawn, bwrap, Docker, Podman); docs/security.md describes the levels"
 	}
-	return "allow unprivileged user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, kernel.unprivileged_userns_clone=1; " +
-		"in a container also its seccomp profile; in a systemd unit no ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=), on Linux 6.12 with Landlock; docs/security.md describes the levels"
+	return "use Linux 6.12 or newer with Landlock, and allow unprivileged user namespaces: set kernel.apparmor_restrict_unprivileged_userns=0 and " +
+		"kernel.unprivileged_userns_clone=1 with sysctl; in a container, allow them in its seccomp profile too; in a systemd unit, remove " +
+		"ProtectKernelTunables=, ProtectKernelLogs= and ProtectHostname=; docs/security.md describes the levels"
 }

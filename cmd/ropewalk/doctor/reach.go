@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// How long something unavailable may take: a connection including name resolution, a response, and a few
+// How long to wait for something that may be unavailable: a connection including name resolution, a response, and a few
 // consecutive requests.
 const (
 	connectTime = 5 * time.Second
@@ -35,7 +35,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return httpClient().Do(req)
 }
 
-// reason says why something cannot be reached.
+// reason returns why something cannot be reached.
 func reason(err error) string {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		switch {
@@ -50,7 +50,7 @@ func reason(err error) string {
 	isDial = isDial && op.Op == "dial"
 	switch {
 	case isDial && op.Timeout():
-		return fmt.Sprintf("%v does not accept a connection within %v", op.Addr, connectTime)
+		return fmt.Sprintf("%v did not accept a connection within %v", op.Addr, connectTime)
 	case isDial:
 		if call, ok := errors.AsType[*os.SyscallError](err); ok {
 			return fmt.Sprintf("%v: %v", op.Addr, call.Err)

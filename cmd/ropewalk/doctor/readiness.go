@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-// checkReadiness asks the running server for the checks of /readyz.
+// checkReadiness asks the running server for the results of the /readyz checks.
 func (e *examination) checkReadiness(ctx context.Context) {
 	checks, err := control.Dial(e.home).Readiness(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (e *examination) addReadiness(checks []control.Check) {
 			continue
 		}
 		if c.Name == "notices" && databaseDown {
-			continue // they are in the same database
+			continue // the notices are in the same database
 		}
 		if c.Advisory {
 			e.add("readiness", warning, c.Err, e.readinessRemedy(c.Name))
@@ -41,26 +41,26 @@ func (e *examination) addReadiness(checks []control.Check) {
 	}
 }
 
-// readinessRemedy says what to do about a failing check of /readyz.
+// readinessRemedy returns what to do about a failing check of /readyz.
 func (e *examination) readinessRemedy(check string) string {
 	switch check {
 	case "store":
-		return "make " + e.home + " writable for the user of the server, and free some space on its disk"
+		return "make " + e.home + " writable by the server's user, and free some space on its disk"
 	case "database":
 		if e.config != nil && e.config.Storage.URL != "" {
 			return "check that the PostgreSQL server in storage.url is running, accepts writes and can be reached from here"
 		}
-		return "free some space on the disk of " + e.home + ", and put a missing ropewalk.db back"
+		return "free some space on the disk of " + e.home + ", and restore ropewalk.db if it is missing"
 	case "notices":
-		return "find out what holds a lock on the notices table (pg_stat_activity of the PostgreSQL server in storage.url), and end it"
+		return "find out what holds a lock on the notices table (see pg_stat_activity on the PostgreSQL server in storage.url), and terminate it"
 	case "sessionStore":
 		return "check that the server in sessionStore.url is running and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
 	case "identityProvider":
-		return "see `identity` below, and check that this machine reaches the address in the auth section without an HTTP proxy; until then, API keys and people who are logged in keep working"
+		return "see `identity` below, and check that this machine can reach the address in the auth section without an HTTP proxy; meanwhile, API keys and existing logins keep working"
 	case "audit":
-		return "free some space on the disk of audit.file, and check what audit.sinks connect to; until then, actions are not recorded"
+		return "free some space on the disk of audit.file, and check what audit.sinks connect to; meanwhile, actions are not recorded"
 	case "auth":
-		return "see the server's log for what the adapter wrote, and correct the auth section; `ropewalk plugin list` shows the state of the plugin"
+		return "see what the adapter wrote to the server's log, and correct the auth section; `ropewalk plugin list` shows the state of the plugin"
 	}
 	return "see the server's log"
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // checkRegistry requests the address of a registry, if it has one, and searches it if its adapter is built in.
-// Any response from the address is fine, because what a registry answers is up to its adapter.
+// Any response from the address is fine, because how a registry responds depends on its adapter.
 func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
@@ -25,7 +25,7 @@ func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 		URL string `json:"url"`
 	}
 	if json.Unmarshal(r.Settings.JSON(), &s) != nil {
-		return // its adapter has reported it
+		return // its adapter has reported this
 	}
 	if r.Adapter == "directory" && r.Path == "" {
 		e.checkFolder(ctx, r)
@@ -44,7 +44,7 @@ func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	}
 	_ = res.Body.Close()
 	if err := e.search(ctx, r); err != nil {
-		e.add("registry", failed, r.Name+": "+s.URL+" responds, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the adapter "+r.Adapter+" understands (docs/adapters.md)")
+		e.add("registry", failed, r.Name+": "+s.URL+" responds, but cannot be searched: "+err.Error(), "check that url is the address of a registry that the "+r.Adapter+" adapter supports (docs/adapters.md)")
 		return
 	}
 	e.add("registry", ok, r.Name+": "+s.URL+" responds", "")
@@ -59,7 +59,7 @@ func (e *examination) checkFolder(ctx context.Context, r config.Plugin) {
 	}
 	bundles, bad, err := folder.Files(ctx)
 	if err != nil {
-		e.add("registry", failed, r.Name+": "+err.Error(), "let the user of the server read the folder")
+		e.add("registry", failed, r.Name+": "+err.Error(), "make the folder readable by the server's user")
 		return
 	}
 	for _, file := range slices.Sorted(maps.Keys(bad)) {
@@ -68,7 +68,7 @@ func (e *examination) checkFolder(ctx context.Context, r config.Plugin) {
 	e.add("registry", ok, fmt.Sprintf("%s: a folder with %s", r.Name, cli.Count(bundles, "bundle")), "")
 }
 
-// search searches a registry once, like the server.
+// search searches a registry once, as the server would.
 func (e *examination) search(ctx context.Context, r config.Plugin) error {
 	if _, builtin := e.o.Builtins[plugins.KindRegistry][r.Adapter]; !builtin || r.Path != "" {
 		return nil

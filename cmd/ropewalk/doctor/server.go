@@ -54,16 +54,16 @@ func (e *examination) addProblem(p config.Problem) {
 	switch {
 	case p.Variable != "" && e.running != nil:
 		e.add("configuration", warning, p.String()+" here; the running server may have it",
-			"run doctor with the server's environment variables, such as the ones in its EnvironmentFile, to check what depends on the configuration")
+			"run doctor with the server's environment variables, such as those in its EnvironmentFile, to check what depends on the configuration")
 	case p.Variable != "":
-		e.add("configuration", failed, p.String(), "set "+p.Variable+" where the server is started, and for doctor, or take it out of the file")
+		e.add("configuration", failed, p.String(), "set "+p.Variable+" for the server and for doctor, or remove it from the file")
 	case strings.Contains(p.Message, "permission denied"):
-		e.add("configuration", failed, p.String(), "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
-	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "is not a directory: "):
-		detail, remedy, _ := strings.Cut(p.Message, ": ")
+		e.add("configuration", failed, p.String(), "run doctor as the server's user, or choose another home with --home or ROPEWALK_HOME")
+	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "is not a directory; "):
+		detail, remedy, _ := strings.Cut(p.Message, "; ")
 		e.add("home", failed, detail, remedy)
 	case p.Path == "" && p.Line == 0 && strings.Contains(p.Message, "cannot be read: "):
-		e.add("configuration", failed, p.String(), "name a file that exists with --config, or leave --config out for <home>/ropewalk.yaml")
+		e.add("configuration", failed, p.String(), "specify an existing file with --config, or omit --config to use <home>/ropewalk.yaml")
 	default:
 		e.add("configuration", failed, p.String(), "correct the file; `ropewalk config schema` describes every setting")
 	}
@@ -87,7 +87,7 @@ func (e *examination) checkServer(ctx context.Context) {
 			e.addError("server", "its control socket", e.silent, "restart the server")
 			return
 		}
-		e.add("server", failed, "its control socket does not respond: "+reason(e.silent), "run doctor as the user of the server, or restart the server")
+		e.add("server", failed, "its control socket does not respond: "+reason(e.silent), "run doctor as the server's user, or restart the server")
 		return
 	}
 	if status := e.running; status != nil {
@@ -95,7 +95,7 @@ func (e *examination) checkServer(ctx context.Context) {
 		if status.Version != e.o.Version {
 			e.add("server", warning, fmt.Sprintf("it runs version %s, but this command is version %s", status.Version, e.o.Version), "restart the server")
 		}
-		e.checkAnswer(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
+		e.checkHealth(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
 		e.checkReadiness(ctx)
 		e.checkBaseURL(ctx)
 		e.checkKey(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
@@ -120,18 +120,18 @@ func (e *examination) checkPort(ctx context.Context) {
 	e.add("server", ok, "not running; "+address+" is free", "")
 }
 
-// portRemedy says what to do about an address that cannot be listened on.
+// portRemedy returns what to do about an address on which the server cannot listen.
 func (e *examination) portRemedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "end the program that uses the port, or choose another one with http.port or --port"
+		return "stop the program that uses the port, or choose another one with http.port or --port"
 	case errors.Is(err, syscall.EACCES):
 		return "choose a port of 1024 or more with http.port or --port, or let the server use lower ones (setcap cap_net_bind_service=+ep on the executable, AmbientCapabilities in systemd)"
 	}
-	return "set http.host or --host to an address of this machine, or to a name that resolves to one"
+	return "set http.host or --host to one of this machine's addresses, or to a name that resolves to one"
 }
 
-// inUse returns why an address cannot be listened on, and reports whether another Ropewalk server is using it.
+// inUse returns why the server cannot listen on an address, which may be that another Ropewalk server is using it.
 func inUse(ctx context.Context, address string, err error) string {
 	if o, ok := errors.AsType[*net.OpError](err); ok {
 		err = o.Err
@@ -144,16 +144,16 @@ func inUse(ctx context.Context, address string, err error) string {
 		Bundles []any
 	}
 	if _, err := getJSON(ctx, httpClient(), "http://"+address+"/v1/health", &health); err == nil && health.Status == "ok" && health.Bundles != nil {
-		return "a Ropewalk server with another home listens there"
+		return "a Ropewalk server with another home is using it"
 	}
-	return "another program listens there"
+	return "another program is using it"
 }
 
 // clockTolerance is how far clocks may differ before tokens are rejected.
 const clockTolerance = 30 * time.Second
 
-// checkAnswer asks the running server for its health.
-func (e *examination) checkAnswer(ctx context.Context, client apiclient.Client) {
+// checkHealth asks the running server for its health.
+func (e *examination) checkHealth(ctx context.Context, client apiclient.Client) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	if err := client.Get(ctx, "/v1/health", nil, nil); err != nil {
@@ -173,15 +173,15 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 		Status  string
 		Bundles []any
 	}
-	remedy := "set http.baseUrl to the address where clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong"
+	remedy := "set http.baseUrl to the address at which clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong"
 	_, err := getJSON(ctx, httpClient(), address+"/v1/health", &health)
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-		remedy = "make this machine and every client trust the certificate authority that signed the certificate (SSL_CERT_FILE names a file with it), or use a public one"
+		remedy = "make this machine and every client trust the certificate authority that signed the certificate (SSL_CERT_FILE can point to a file that contains it), or use a public one"
 	}
 	if status, ok := errors.AsType[*statusError](err); ok && status.code >= http.StatusInternalServerError {
-		remedy = "a proxy responds there but does not reach this server: correct its configuration, and see its log"
+		remedy = "a proxy responds there but cannot reach this server; see its log, and correct its configuration"
 		if e.failed("readiness") {
-			remedy = "make the server ready first, as described above: until then, proxies that check /readyz return this"
+			remedy = "make the server ready first, as described above; until then, proxies that check /readyz respond like this"
 		}
 	}
 	switch {
@@ -196,7 +196,7 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 	e.add("baseUrl", warning, "http.baseUrl: "+address+": "+err.Error(), remedy)
 }
 
-// checkKey sends the running server the API key that commands take from the environment, unless that is for the
+// checkKey sends the running server the API key that commands take from the environment, unless that key is for the
 // server in ROPEWALK_SERVER.
 func (e *examination) checkKey(ctx context.Context, client apiclient.Client) {
 	const variable = "ROPEWALK_API_KEY"
@@ -207,11 +207,11 @@ func (e *examination) checkKey(ctx context.Context, client apiclient.Client) {
 	var answer json.RawMessage
 	err := client.Get(ctx, "/v1/workspace", nil, &answer)
 	if refused, ok := errors.AsType[*apiclient.Error](err); ok && refused.Status == http.StatusUnauthorized {
-		e.add("API key", failed, "the server does not accept the key from "+variable+": it belongs to another server, was revoked, or has expired",
+		e.add("API key", failed, "the server does not accept the key from "+variable+"; it belongs to another server, has been revoked, or has expired",
 			"set "+variable+" to a key of this server, which an admin creates with `ropewalk key create`, or unset it")
 		return
 	}
 	if err == nil {
-		e.add("API key", ok, "the server accepts the key of "+variable, "")
+		e.add("API key", ok, "the server accepts the key from "+variable, "")
 	}
 }

@@ -35,7 +35,7 @@ func (e *examination) checkAdapters(ctx context.Context) {
 		e.add("adapters", warning, detail, remedy)
 	}
 	for _, section := range found.Unchecked {
-		e.add("adapters", warning, section+": settings not checked: the adapter can check them only when it starts", "start the server to check them")
+		e.add("adapters", warning, section+": settings not checked, because the adapter can check them only when it starts", "start the server to check them")
 	}
 	if err != nil {
 		problems, several := errors.AsType[config.Problems](err)
@@ -67,7 +67,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 	for _, p := range list {
 		name := string(p.Kind) + " " + p.Name
 		if p.Degraded {
-			e.add("plugins", warning, name+" is degraded: "+p.LastErr, "check what it connects to; the server's log has its standard error")
+			e.add("plugins", warning, name+" is degraded: "+p.LastErr, "check what it connects to; its standard error is in the server's log")
 			continue
 		}
 		switch p.State {
@@ -79,25 +79,25 @@ func (e *examination) checkPlugins(ctx context.Context) {
 	}
 }
 
-// adapterRemedy says what to do about a problem with an adapter or plugin.
+// adapterRemedy returns what to do about a problem with an adapter or plugin.
 func adapterRemedy(message string) string {
 	switch {
 	case strings.Contains(message, context.DeadlineExceeded.Error()):
-		return "it did not answer in time: run doctor again when this machine is less busy; if nothing changes, check what the adapter connects to"
+		return "it did not respond in time; run doctor again when this machine is less busy; if nothing changes, check what the adapter connects to"
 	case strings.Contains(message, "connection refused"), strings.Contains(message, "no such host"), strings.Contains(message, "network is unreachable"):
 		return "check that the service behind the adapter is running and can be reached from here; the settings may be correct"
 	case strings.Contains(message, "does not match its sha256"):
-		return "the file has changed: put the original back or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
+		return "the file has changed; restore the original or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
 	case strings.Contains(message, "plugin verify --accept"):
-		return "put the original file back or, if you replaced it on purpose, accept the new one with that command"
+		return "restore the original file or, if you replaced it on purpose, accept the new one with that command"
 	case strings.Contains(message, "plugin") && strings.Contains(message, "may not be executed"):
 		return "give its file the execute permission (chmod u+x), or install the plugin again with `ropewalk plugin install`"
 	case strings.Contains(message, "plugin") && strings.Contains(message, "no such file"):
 		return "put the plugin's executable there, or correct path"
 	case strings.Contains(message, "no such file"):
-		return "create it, mount it or put it back, or correct the setting"
+		return "create, mount or restore it, or correct the setting"
 	case strings.Contains(message, "permission denied"):
-		return "let the user of the server read it, or correct the setting"
+		return "make it readable by the server's user, or correct the setting"
 	}
 	return "correct the section; docs/adapters.md lists the settings of the built-in adapters"
 }
@@ -121,7 +121,7 @@ func (e *examination) checkSessionStore(ctx context.Context) {
 func (e *examination) checkState(ctx context.Context) {
 	const check = "database"
 	at := database.Location{Path: filepath.Join(e.config.Home, "ropewalk.db"), URL: e.config.Storage.URL}
-	where, remedy := at.Path, "the server does not start with it; `ropewalk restore FILE --replace` puts a backup back (docs/operations.md)"
+	where, remedy := at.Path, "the server does not start with it; `ropewalk restore FILE --replace` restores a backup (docs/operations.md)"
 	if at.URL != "" {
 		where, remedy = "storage.url", "check storage.url, that PostgreSQL is running, and that its firewall lets you in"
 	} else if e.running != nil {
@@ -142,7 +142,7 @@ func (e *examination) checkState(ctx context.Context) {
 		return
 	}
 	if at.URL != "" {
-		e.add(check, ok, "PostgreSQL accepts the login of storage.url", "")
+		e.add(check, ok, "PostgreSQL accepts the login in storage.url", "")
 		return
 	}
 	if _, err := os.Stat(at.Path); errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func (e *examination) checkState(ctx context.Context) {
 	e.add(check, ok, where, "")
 }
 
-// unexamined returns the result for a database file that could not be opened, given the error from writing
+// unexamined returns the finding for a database file that could not be opened, given the error from writing
 // to its directory. SQLite needs space to open a file, so the file may be fine.
 func unexamined(where, detail, remedy string, blocked error) (string, string) {
 	if errors.Is(blocked, syscall.ENOSPC) || errors.Is(blocked, syscall.EDQUOT) {
@@ -185,13 +185,13 @@ func (e *examination) checkProxy() {
 	}
 }
 
-// modelRemedy says what to do about a model that does not answer.
+// modelRemedy returns what to do about a model that does not respond.
 func modelRemedy(name string, err error) string {
 	p, ok := errors.AsType[*model.Error](err)
 	provider, _, _ := strings.Cut(name, ":")
 	switch {
 	case ok && p.Failure == model.Auth:
-		return "set " + chat.KeySetting(name) + " to a key that the provider accepts and that may use this model, then `ropewalk reload`; a key from the environment needs a restart of the server"
+		return "set " + chat.KeySetting(name) + " to a key that the provider accepts and that may use this model, then `ropewalk reload`; if the key comes from the environment, restart the server instead"
 	case ok && p.Failure == model.Unreachable:
 		return "check models.providers." + provider + ".baseUrl, that its server runs, DNS, the firewall and the proxy (models.proxy)"
 	}
@@ -207,7 +207,7 @@ func (e *examination) checkKeys() (defaultWithout bool) {
 		if name == byDefault {
 			result, defaultWithout = failed, true
 		}
-		e.add("model", result, e.config.Models.KeyWarning(name), "set the key and restart the server; docs/models.md has the settings of each provider")
+		e.add("model", result, e.config.Models.KeyWarning(name), "set the key and restart the server; docs/models.md lists each provider's settings")
 	}
 	return defaultWithout
 }
@@ -221,7 +221,7 @@ func (e *examination) checkModel(ctx context.Context) {
 	}
 	models, err := chat.NewModels(e.config.Models)
 	if err != nil {
-		e.add("model", failed, err.Error(), "correct the models section; docs/models.md has the settings of each provider")
+		e.add("model", failed, err.Error(), "correct the models section; docs/models.md lists each provider's settings")
 		return
 	}
 	defer models.Close()
@@ -229,7 +229,7 @@ func (e *examination) checkModel(ctx context.Context) {
 		return
 	}
 	if err := models.Check(); err != nil {
-		e.add("model", failed, e.config.Models.Default+": "+err.Error(), "docs/models.md has the settings of each provider")
+		e.add("model", failed, e.config.Models.Default+": "+err.Error(), "docs/models.md lists each provider's settings")
 		return
 	}
 	if !e.deep {

@@ -1,4 +1,4 @@
-// Package event contains `ropewalk events`: what happens in the workspace, as it happens.
+// Package event contains `ropewalk events`, which prints what happens in the workspace as it happens.
 package event
 
 import (
@@ -24,7 +24,7 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events", Short: "Print the workspace's events as they happen", Args: cobra.NoArgs,
 		Long: "Print the workspace's events as they happen, until Ctrl-C. With --json, each line is an object with the event's name and data; " +
-			"docs/api.md, section 7, lists the data of each. --only selects events by name; in a name, * stands for any text.\n\nThe events:\n" + list(),
+			"docs/api.md, section 7, lists the data of each event. --only selects events by name, where * stands for any text.\n\nThe events:\n" + list(),
 		Example: "  ropewalk events --only bundle.crashed,bundle.dead\n  ropewalk events --only 'approval.*' --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := check(cmd, only); err != nil {

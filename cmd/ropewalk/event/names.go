@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// known returns the events that a server of this version sends, each with an explanation of when it is sent.
+// known returns the events that a server of this version sends, and when it sends each.
 func known() [][2]string {
 	return [][2]string{
 		{core.EventBundleProgress, "a step of an installation or an update has started"},
@@ -30,7 +30,7 @@ func known() [][2]string {
 		{core.EventPinAdded, "an app has a new tool, without a new version"},
 		{core.EventPinChanged, "an app changed a tool, without a new version"},
 		{core.EventPinDecided, "a change to a tool was accepted or refused"},
-		{core.EventApprovalRequested, "a tool call waits for a person"},
+		{core.EventApprovalRequested, "a tool call is waiting for a person"},
 		{core.EventApprovalDecided, "a tool call that waited was approved or refused"},
 		{core.EventApprovalEnded, "a tool call that waited was cancelled, or expired"},
 		{core.EventApprovalWithdrawn, "calls to a tool are no longer always allowed, and need approval again"},
@@ -40,7 +40,7 @@ func known() [][2]string {
 		{core.EventConversationUpdated, "one of your conversations has a new title"},
 		{core.EventConversationDeleted, "one of your conversations was deleted"},
 		{core.EventConversationQueued, "one of your messages was queued until a run ends, or is no longer queued"},
-		{core.EventHeartbeat, "every 30 seconds; printed with --heartbeats or when --only names it"},
+		{core.EventHeartbeat, "every 30 seconds; printed with --heartbeats or if --only matches it"},
 	}
 }
 
@@ -57,7 +57,7 @@ func list() string {
 func check(cmd *cobra.Command, patterns []string) error {
 	for _, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return cli.Usage(fmt.Errorf("--only %s: not a pattern; write names such as bundle.dead or bundle.*", pattern))
+			return cli.Usage(fmt.Errorf("--only %s is not a pattern; use names such as bundle.dead or bundle.*", pattern))
 		}
 		if !slices.ContainsFunc(known(), func(e [2]string) bool { return matches(pattern, e[0]) }) {
 			cmd.PrintErrf("warning: --only %s matches no known event; `%s --help` lists them\n", pattern, cmd.CommandPath())

@@ -16,10 +16,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// Options are what the commands need from the program.
+// Options contains what the commands need from the program.
 type Options struct {
 	Builtins pluginhost.Builtins
-	// Inspect reads the configuration with the given home and file, as config.Inspect.
+	// Inspect reads the configuration with the given home and file, like config.Inspect.
 	Inspect func(home, file string) (c *config.Config, unset config.Problems, err error)
 }
 
@@ -31,14 +31,14 @@ func (o Options) configured(at place) ([]pluginhost.Configured, error) {
 		return nil, err
 	}
 	all := pluginhost.AllConfigured(c)
-	var wrong config.Problems
+	var invalid config.Problems
 	for _, p := range unset {
 		if slices.ContainsFunc(all, func(used pluginhost.Configured) bool { return isIdentity(used.At, p.Path) }) {
-			wrong = append(wrong, p)
+			invalid = append(invalid, p)
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, wrong
+	if len(invalid) > 0 {
+		return nil, invalid
 	}
 	return all, nil
 }
@@ -68,17 +68,17 @@ func (p *place) dir() (string, error) { return config.FindHome(p.home, config.Ho
 func (o Options) installCommand() *cobra.Command {
 	var at place
 	var r install.Request
-	timeout := 30 * time.Second // like the server
+	timeout := 30 * time.Second // as on the server
 	cmd := &cobra.Command{
 		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL, an OCI registry or a list of plugins", Args: cobra.ExactArgs(1),
 		Long: "Install a plugin as <home>/plugins/<kind>-<name> and record in <home>/plugins.lock where it came from, " +
 			"its version, its sha256 and who signed it. If anything is refused, nothing changes.\n\nSOURCE is an " +
 			"executable, an archive (.tar.gz, .zip) or a folder with one, or an https URL of an executable or archive. " +
 			"It can also be an artifact in an OCI registry, as oci://host/repository:tag, or a name such as auth-okta " +
-			"or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. If there are several " +
+			"or auth-okta@1.2.0, which is looked up in the lists configured in plugins.registries. If there are several " +
 			"files, the one for this platform is used (auth-okta_linux_amd64).\n\nSOURCE.sha256 and SOURCE.minisig " +
-			"next to a file or URL are its checksum and its minisign signature. In a folder, SHA256SUMS counts as " +
-			"well. A signature counts if its key is one of plugins.trustedKeys or given with --key. There must be one " +
+			"next to a file or URL are used as its checksum and its minisign signature; in a folder, so is " +
+			"SHA256SUMS. A signature is valid if its key is one of plugins.trustedKeys or given with --key. It is required " +
 			"if plugins.requireSignature is set or --key is given. A version older than the installed one is refused.",
 		Example: "  ropewalk plugin install ./auth-okta\n" +
 			"  ropewalk plugin install https://example.com/auth-okta_1.2.0_linux_amd64.tar.gz --key okta.pub\n" +
@@ -99,11 +99,11 @@ func (o Options) installCommand() *cobra.Command {
 		},
 	}
 	at.bind(cmd)
-	cmd.Flags().StringVar(&r.Name, "name", "", "name for the adapter (default what the plugin calls itself)")
-	cmd.Flags().StringVar(&r.SHA256, "sha256", "", "the sha256 that the file or archive must have")
-	cmd.Flags().StringArrayVar(&r.Keys, "key", nil, "a minisign public key that must have signed the plugin, or a file with one; may be given several times")
+	cmd.Flags().StringVar(&r.Name, "name", "", "name for the adapter (default the plugin's own name)")
+	cmd.Flags().StringVar(&r.SHA256, "sha256", "", "the expected sha256 of the file or archive")
+	cmd.Flags().StringArrayVar(&r.Keys, "key", nil, "a minisign public key that must have signed the plugin, or a file with one; may be repeated")
 	cmd.Flags().BoolVar(&r.AllowDowngrade, "allow-downgrade", false, "let an older version replace a newer one")
-	cmd.Flags().DurationVar(&timeout, "start-timeout", timeout, "how long the plugin may take to start when it is tried")
+	cmd.Flags().DurationVar(&timeout, "start-timeout", timeout, "how long the plugin may take to start when it is tested")
 	return cmd
 }
 
@@ -148,11 +148,11 @@ func printInstalled(cmd *cobra.Command, r install.Result) {
 	if r.Before != "" {
 		was = ", in place of " + r.Before
 	}
-	cmd.Printf("%s %s is installed%s.\n", r.Name, cmp.Or(r.Record.Version, "without a version"), was)
+	cmd.Printf("%s %s has been installed%s.\n", r.Name, cmp.Or(r.Record.Version, "without a version"), was)
 	for _, line := range [][2]string{
 		{"path", r.Path}, {"source", r.Record.Source}, {"sha256", r.Record.SHA256}, {"signer", cmp.Or(r.Record.Signer, "none")},
 	} {
 		cmd.Printf("%-8s %s\n", line[0], line[1])
 	}
-	cmd.Println("A server that uses it keeps the version it runs until `ropewalk reload`.")
+	cmd.Println("A server that uses it keeps running its current version until `ropewalk reload`.")
 }

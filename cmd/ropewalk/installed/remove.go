@@ -19,7 +19,7 @@ func (o Options) removeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a plugin from the home", Args: cobra.ExactArgs(1),
 		Long: "Remove the file of a plugin, given as auth-okta or okta, from <home>/plugins and its record from " +
-			"<home>/plugins.lock. While the configuration uses the plugin, the command refuses unless --force is " +
+			"<home>/plugins.lock. If the configuration uses the plugin, the command does nothing unless --force is " +
 			"given. The plugin's data in <home>/plugins/data stays.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			home, err := at.dir()
@@ -31,11 +31,11 @@ func (o Options) removeCommand() *cobra.Command {
 				return err
 			}
 			_, running := control.Dial(home).Plugins(cmd.Context())
-			copies := errors.Is(running, control.ErrNotRunning) // a server would start the plugin from its copy again
+			copies := errors.Is(running, control.ErrNotRunning) // a running server may restart the plugin from its copy
 			if err := (&install.Installer{Home: home}).Remove(name, copies); err != nil {
 				return err
 			}
-			cmd.Printf("%s is removed.\n", name)
+			cmd.Printf("%s has been removed.\n", name)
 			return nil
 		},
 	}
@@ -55,7 +55,7 @@ func (o Options) checkUnused(at place, home, name string) error {
 		_, builtin := o.Builtins[used.Kind][used.Adapter]
 		byName := used.Path == "" && !builtin && string(used.Kind)+"-"+used.Adapter == name
 		if byName || used.Path == file {
-			return fmt.Errorf("%s is used by %s of the configuration; change that and run `ropewalk reload` first, or give --force", name, strings.TrimSuffix(used.At, "."))
+			return fmt.Errorf("%s is used by %s in the configuration; change that and run `ropewalk reload` first, or give --force", name, strings.TrimSuffix(used.At, "."))
 		}
 	}
 	return nil

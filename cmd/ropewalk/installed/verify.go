@@ -22,7 +22,7 @@ func (o Options) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check plugins against their recorded sha256", Args: cobra.NoArgs,
 		Long: "Compare every plugin in <home>/plugins with the sha256 that <home>/plugins.lock recorded at its first " +
-			"use, and every plugin that the configuration names by path with the sha256 it gives. The exit status is 1 " +
+			"use, and every plugin that the configuration specifies by path with the sha256 given there. The exit status is 1 " +
 			"if one has changed or is missing, or is unsigned although plugins.requireSignature is set. --accept NAME " +
 			"records the current sha256 of the named plugin, or removes the record if the file is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,14 +40,14 @@ func (o Options) verifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			configured, wrong := o.configured(at) // a missing plugin makes a configuration invalid, and must still be listed
-			if wrong == nil {
+			configured, invalid := o.configured(at) // a missing plugin makes a configuration invalid, and must still be listed
+			if invalid == nil {
 				if all, err = withConfigured(all, configured); err != nil {
 					return err
 				}
 			}
 			settings, err := config.LoadPlugins(config.Options{Path: at.file, Home: at.home, Environment: config.HostEnvironment()})
-			return errors.Join(printSums(cmd, all, settings, pluginhost.LockFile{Home: home}.Dir()), wrong, err)
+			return errors.Join(printSums(cmd, all, settings, pluginhost.LockFile{Home: home}.Dir()), invalid, err)
 		},
 	}
 	at.bind(cmd)
@@ -55,28 +55,28 @@ func (o Options) verifyCommand() *cobra.Command {
 	return cmd
 }
 
-// acceptPlugin takes the name of a file in <home>/plugins, as printed by `plugin verify`.
+// acceptPlugin records the sum of a file in <home>/plugins, whose name `plugin verify` prints.
 func acceptPlugin(cmd *cobra.Command, sums pluginhost.LockFile, name string) error {
 	name = sums.FileOf(name)
 	if _, ok := pluginhost.KindOf(name); !ok || name != filepath.Base(name) {
-		return fmt.Errorf("--accept %s: give the name of a file in %s, such as auth-okta", name, sums.Dir())
+		return fmt.Errorf("--accept %s: specify the name of a file in %s, such as auth-okta", name, sums.Dir())
 	}
 	remembered, err := sums.Read()
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(sums.Dir(), name)); errors.Is(err, fs.ErrNotExist) && remembered[name].SHA256 != "" {
-		cmd.PrintErrf("%s is gone; its record was removed.\n", name)
+		cmd.PrintErrf("%s no longer exists; its record was removed.\n", name)
 		return sums.Forget(name)
 	}
 	sum, err := sums.Accept(name)
 	if err == nil {
-		cmd.PrintErrf("%s is accepted with the sha256 %s.\n", name, sum)
+		cmd.PrintErrf("%s has been accepted with the sha256 %s.\n", name, sum)
 	}
 	return err
 }
 
-// withConfigured adds the plugins that the configuration names by path.
+// withConfigured adds the plugins that the configuration specifies by path.
 func withConfigured(all []pluginhost.Sum, configured []pluginhost.Configured) ([]pluginhost.Sum, error) {
 	for _, p := range configured {
 		if p.Path == "" {
@@ -112,7 +112,7 @@ func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins
 		rows = append(rows, row)
 	}
 	if len(all) == 0 {
-		cmd.PrintErrf("There are no plugins in %s, and the configuration names none by path.\n", home)
+		cmd.PrintErrf("There are no plugins in %s, and the configuration specifies none by path.\n", home)
 		return nil
 	}
 	header := []string{"PLUGIN", "IS", "SHA256", "MUST BE", "VERSION", "SIGNER", "SOURCE"}
@@ -120,10 +120,10 @@ func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %d plugins are missing or were changed; restore the originals or, if the change was intended, run `ropewalk plugin verify --accept NAME` for a plugin in <home>/plugins, and correct sha256 for one that the configuration names by path", bad, len(all))
+		return fmt.Errorf("%d of %d plugins are missing or were changed; restore the originals or, if the change was intended, run `ropewalk plugin verify --accept NAME` for a plugin in <home>/plugins, and correct sha256 for one that the configuration specifies by path", bad, len(all))
 	}
 	if unsigned > 0 {
-		return fmt.Errorf("%d of %d plugins have no signature by a key of plugins.trustedKeys; install them with `ropewalk plugin install`", unsigned, len(all))
+		return fmt.Errorf("%d of %d plugins have no signature from a key in plugins.trustedKeys; install them with `ropewalk plugin install`", unsigned, len(all))
 	}
 	return nil
 }

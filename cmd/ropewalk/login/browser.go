@@ -82,11 +82,11 @@ func listen(ctx context.Context) (*listener, error) {
 		_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>ropewalk login</title><p>"+text+"</p></html>")
 	})
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = l.server.Serve(socket) }() // it returns when close is called; its error says nothing else
+	go func() { _ = l.server.Serve(socket) }() // it returns when close is called; its error contains no other information
 	return l, nil
 }
 
-// close ends the listener once the browser has its page.
+// close stops the listener once the browser has received its page.
 func (l *listener) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -21,7 +21,7 @@ type started struct {
 	IntervalSeconds            int
 }
 
-// session says whose login it is.
+// session describes whose login it is.
 type session struct {
 	User struct{ ID, Email, DisplayName, OrgRole string }
 }
@@ -44,8 +44,8 @@ func Command() *cobra.Command {
 		Use: "login [URL]", Short: "Log in to a server; commands then run as you", Args: cobra.MaximumNArgs(1),
 		Long: "Log in to a server, here or elsewhere. A browser opens and asks which provider you have an account " +
 			"with. If this computer has no browser, or with --device, you open a page on any other computer and " +
-			"type a code.\n\nThe login is kept in the keyring of the operating system, or else in a file that only you " +
-			"can read. It lasts 7 days at most, and ends with `ropewalk logout`. If the server has no identity " +
+			"type a code.\n\nThe login is stored in the operating system's keyring, or else in a file that only you " +
+			"can read. It lasts at most 7 days, and ends with `ropewalk logout`. If the server has no identity " +
 			"provider, the command asks for an API key.",
 		Example: "  ropewalk login https://tools.example.com\n  ropewalk whoami",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return keep(cmd, c, to)
+			return save(cmd, c, to)
 		},
 	}
 	c.Bind(cmd)
@@ -84,7 +84,7 @@ func authenticate(cmd *cobra.Command, server *apiclient.Client, device, key bool
 		return withKey(cmd, server)
 	}
 	if err := server.Get(cmd.Context(), "/v1/auth/session", nil, &session{}); err == nil {
-		return nil, fmt.Errorf("the server at %s needs no login: it runs in dev mode, where everybody is the owner", server.Server)
+		return nil, fmt.Errorf("the server at %s needs no login, because it runs in dev mode, where everybody is the owner", server.Server)
 	} else if _, answered := errors.AsType[*apiclient.Error](err); !answered {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func authenticate(cmd *cobra.Command, server *apiclient.Client, device, key bool
 		return to, err
 	}
 	if !cli.IsTerminal(cmd.InOrStdin()) {
-		return nil, fmt.Errorf("the server at %s has no identity provider to log in with: create an API key on its machine (`ropewalk key create NAME`), and run `ropewalk login --key` here", server.Server)
+		return nil, fmt.Errorf("the server at %s has no identity provider to log in with; create an API key on its machine (`ropewalk key create NAME`), and run `ropewalk login --key` here", server.Server)
 	}
 	cmd.PrintErrln("The server has no identity provider to log in with. `ropewalk key create NAME` creates an API key on its machine.")
 	return withKey(cmd, server)
@@ -160,8 +160,8 @@ func poll(ctx context.Context, server *apiclient.Client, every time.Duration) er
 	}
 }
 
-// keep checks a login and stores it in a context, which becomes the current one.
-func keep(cmd *cobra.Command, c *cli.Connection, to *apiclient.Client) error {
+// save checks a login and stores it in a context, which becomes the current one.
+func save(cmd *cobra.Command, c *cli.Connection, to *apiclient.Client) error {
 	var who session
 	if err := to.Get(cmd.Context(), "/v1/auth/session", nil, &who); err != nil {
 		return err
@@ -179,6 +179,6 @@ func keep(cmd *cobra.Command, c *cli.Connection, to *apiclient.Client) error {
 	if err := all.Save(); err != nil {
 		return err
 	}
-	cmd.PrintErrf("Logged in at %s as %s. Commands use the context %s now.\n", cli.Printable(to.Server), who.name(), cli.Printable(name))
+	cmd.PrintErrf("Logged in at %s as %s. Commands now use the context %s.\n", cli.Printable(to.Server), who.name(), cli.Printable(name))
 	return nil
 }

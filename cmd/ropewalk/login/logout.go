@@ -17,7 +17,7 @@ func LogoutCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "logout", Short: "End the login of a context, and forget it", Args: cobra.NoArgs,
-		Long: "End the login of the current context (or of --context), here and at the server. If the context holds an API key, it is only deleted here; `ropewalk key revoke` revokes it.",
+		Long: "End the login of the current context (or of --context), here and at the server. If the context contains an API key, it is only deleted here; `ropewalk key revoke` revokes it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := cli.LoadContexts()
 			if err != nil {
@@ -45,7 +45,7 @@ func LogoutCommand() *cobra.Command {
 			client := &apiclient.Client{Server: of.Server, Login: login}
 			err = client.Do(cmd.Context(), http.MethodPost, "/v1/auth/logout", nil, nil)
 			if refused, answered := errors.AsType[*apiclient.Error](err); err != nil && (!answered || refused.Status != http.StatusUnauthorized) {
-				return fmt.Errorf("the login is forgotten here, but the server did not end it, so it stays valid for up to 7 days: %w", err)
+				return fmt.Errorf("the login was removed here, but the server did not end it, so it remains valid for up to 7 days: %w", err)
 			}
 			return nil
 		},
@@ -80,7 +80,7 @@ func WhoamiCommand() *cobra.Command {
 func by(client *apiclient.Client) string {
 	switch {
 	case client.KeyFrom != "":
-		return "the key of " + client.KeyFrom
+		return "the key from " + client.KeyFrom
 	case client.Key != "":
 		return "the control socket of the server on this machine"
 	case client.Login != "":

@@ -76,13 +76,13 @@ func (p Property) Choices() []json.RawMessage {
 	return all
 }
 
-// text returns a member of a schema that is a string; "" for anything else.
+// text returns a member of a schema if it is a string, and "" otherwise.
 func text(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// number returns a member of a schema that is a number; nil for anything else, and for a number with an exponent, which
+// number returns a member of a schema if it is a number, and nil otherwise. It also returns nil for a number with an exponent, which
 // may be too large to compute with.
 func number(raw json.RawMessage) *big.Rat {
 	if len(raw) > 40 || bytes.ContainsAny(raw, "eExXpP_/") {
@@ -118,7 +118,7 @@ func (p Property) Limits() string {
 	return strings.Join(all, ", ")
 }
 
-// Check returns an error if a value, which has the parameter's type, is not one of the choices or not within the limits.
+// Check returns an error if a value of the parameter's type is not one of the choices or not within the limits.
 // Formats are checked by the server.
 func (p Property) Check(v json.RawMessage) error {
 	if choices := p.Choices(); len(choices) > 0 {
@@ -128,7 +128,7 @@ func (p Property) Check(v json.RawMessage) error {
 		return nil
 	}
 	n, low, high := number(v), p.Minimum, p.Maximum
-	pattern, _ := regexp.Compile(text(p.Pattern)) // nil for one that Go does not know
+	pattern, _ := regexp.Compile(text(p.Pattern)) // nil if Go does not support it
 	outside := false
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -136,8 +136,8 @@ func (p Property) Check(v json.RawMessage) error {
 		outside = pattern != nil && !pattern.MatchString(s)
 	}
 	if n != nil {
-		at, most := number(low), number(high)
-		outside = outside || at != nil && n.Cmp(at) < 0 || most != nil && n.Cmp(most) > 0
+		lower, upper := number(low), number(high)
+		outside = outside || lower != nil && n.Cmp(lower) < 0 || upper != nil && n.Cmp(upper) > 0
 	}
 	if outside {
 		return fmt.Errorf("must be %s", p.Limits())
@@ -228,7 +228,7 @@ func (s Schema) Arguments(given []Argument) (map[string]json.RawMessage, error) 
 	for _, a := range given {
 		p, known := s.Properties[a.Name]
 		if !known && len(s.Properties) > 0 {
-			return nil, fmt.Errorf("the tool has no parameter %q; it has %s", a.Name, strings.Join(s.Names(), ", "))
+			return nil, fmt.Errorf("the tool has no parameter %q; its parameters are %s", a.Name, strings.Join(s.Names(), ", "))
 		}
 		if p.Kind() == "array" && !strings.HasPrefix(strings.TrimSpace(a.Text), "[") {
 			item, err := Property{}.Value(a.Text)

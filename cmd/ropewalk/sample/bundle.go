@@ -11,7 +11,7 @@ import (
 
 // WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) to dir. The server in the manifest is
 // the given executable with the single argument arg. It does not rewrite an identical manifest, so that the app's
-// files count as unchanged.
+// files are seen as unchanged.
 func WriteBundle(dir, executable, arg, version string) error {
 	manifest, err := json.MarshalIndent(map[string]any{
 		"manifest_version": "0.3",

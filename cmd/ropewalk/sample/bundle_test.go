@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The files must have these modes from the start. Changing them later would make the app's files count as changed.
+// The files must have these modes from the start. If they were changed later, the app's files would be seen as changed.
 func TestAnAppsOwnUserCanReadTheBundle(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sample")
 	if err := WriteBundle(dir, "/usr/bin/ropewalk", "sample", "1.0.0"); err != nil {

@@ -21,7 +21,7 @@ const viewMIME = "text/html;profile=mcp-app"
 var helloHTML string
 
 type echoInput struct {
-	Text string `json:"text" jsonschema:"what to say back"`
+	Text string `json:"text" jsonschema:"what to echo"`
 }
 
 type countInput struct {
@@ -30,7 +30,7 @@ type countInput struct {
 }
 
 type failInput struct {
-	Reason string `json:"reason,omitempty" jsonschema:"what the failure says"`
+	Reason string `json:"reason,omitempty" jsonschema:"error text"`
 }
 
 type greetInput struct {
@@ -41,7 +41,7 @@ type greetInput struct {
 func Serve(ctx context.Context, version string) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "sample", Title: "Ropewalk sample", Version: version}, nil)
 	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mcp.AddTool(s, &mcp.Tool{Name: "echo", Title: "Echo", Description: "Says back what it is given.", Annotations: readOnly}, echo)
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Title: "Echo", Description: "Returns the text that it is given.", Annotations: readOnly}, echo)
 	mcp.AddTool(s, &mcp.Tool{Name: "count", Title: "Count", Description: "Counts slowly, with a progress notification for each step.", Annotations: readOnly}, count)
 	mcp.AddTool(s, &mcp.Tool{Name: "fail", Title: "Fail", Description: "Fails, so that you can see what a failing tool looks like.", Annotations: readOnly}, fail)
 	mcp.AddTool(s, &mcp.Tool{
@@ -51,7 +51,7 @@ func Serve(ctx context.Context, version string) error {
 	s.AddResource(&mcp.Resource{URI: viewURI, Name: "hello", Title: "Hello", MIMEType: viewMIME}, readView)
 	err := s.Run(ctx, &mcp.StdioTransport{})
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was stopped, which is not a failure
+		return nil //nolint:nilerr // being stopped is not a failure
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func echo(_ context.Context, _ *mcp.CallToolRequest, in echoInput) (*mcp.CallToo
 
 func count(ctx context.Context, req *mcp.CallToolRequest, in countInput) (*mcp.CallToolResult, any, error) {
 	if in.To < 1 || in.To > 100 || in.Milliseconds < 0 || in.Milliseconds > 1000 {
-		return nil, nil, errors.New("to must be 1 to 100, milliseconds 0 to 1000")
+		return nil, nil, errors.New("to must be between 1 and 100, and milliseconds between 0 and 1000")
 	}
 	step := time.NewTicker(max(time.Duration(in.Milliseconds)*time.Millisecond, time.Millisecond))
 	defer step.Stop()
@@ -91,7 +91,7 @@ func count(ctx context.Context, req *mcp.CallToolRequest, in countInput) (*mcp.C
 }
 
 func fail(_ context.Context, _ *mcp.CallToolRequest, in failInput) (*mcp.CallToolResult, any, error) {
-	return nil, nil, errors.New(strings.TrimSpace("failed as asked: " + in.Reason))
+	return nil, nil, errors.New(strings.TrimSpace("failed as requested: " + in.Reason))
 }
 
 func greet(_ context.Context, _ *mcp.CallToolRequest, in greetInput) (*mcp.CallToolResult, any, error) {

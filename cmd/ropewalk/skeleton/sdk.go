@@ -62,7 +62,7 @@ func isCheckout(dir string) bool {
 // check returns an error unless there is a checkout or a release.
 func (s SDK) check() error {
 	if s.Dir == "" && Release(s.Version) == "" {
-		return fmt.Errorf("this ropewalk is a development build outside of a checkout; name a checkout with --sdk, or a release with --sdk-version, such as v1.2.3%s", got(s.Version))
+		return fmt.Errorf("this ropewalk is a development build outside a checkout; specify a checkout with --sdk, or a release with --sdk-version, such as v1.2.3%s", got(s.Version))
 	}
 	if s.Dir != "" && !isCheckout(s.Dir) {
 		return fmt.Errorf("%s is not a checkout of %s", s.Dir, sdkModule)

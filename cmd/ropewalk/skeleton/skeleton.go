@@ -91,7 +91,7 @@ func Write(dir string, o Options) error {
 }
 
 // kindWords is the file in a kind's directory that defines the templates that the others include: "what", the
-// name of such a plugin in prose, and "usage", its section of the configuration.
+// name of such a plugin in prose, and "usage", its section in the configuration.
 const kindWords = "words.tmpl"
 
 // words is the data for the templates.
@@ -114,10 +114,10 @@ func wordsOf(o Options) (words, error) {
 		return w, fmt.Errorf("%q is not a kind of plugin: the kinds are %v", o.Kind, plugins.Kinds())
 	}
 	if !nameForm.MatchString(o.Name) {
-		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)
+		return w, fmt.Errorf("%q is not a valid plugin name: names consist of a-z, 0-9 and -", o.Name)
 	}
 	if isTaken(o.Name) {
-		return w, fmt.Errorf("a plugin cannot be called %s: another file in its folder has that name; choose another name", o.Name)
+		return w, fmt.Errorf("a plugin cannot be called %q, because another file in its folder has that name; choose another name", o.Name)
 	}
 	if w.Module == "" {
 		w.Module = "example.com/" + o.Name
@@ -151,7 +151,7 @@ func share(dir string, o Options) error {
 func expand(from, dir string, w words) error {
 	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == from {
-			return nil // there is nothing for this kind
+			return nil // there are no templates for this kind
 		}
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func TestTheModuleUsesAReleaseOfTheSDK(t *testing.T) {
 	}
 }
 
-func TestOnlyAReleaseVersionCountsAsARelease(t *testing.T) {
+func TestOnlyAReleaseVersionIsTreatedAsARelease(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.2.3": "v1.2.3", "v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20261122160000-0123456789ab": "v0.0.0-20261122160000-0123456789ab",
 		"dev": "", "": "", "1.2": "", "d95f6fb": "", "v1.2.3-4-gd95f6fb": "", "v1.2.3-4-gd95f6fb-dirty": "", "v1.2.3-dirty": "", "v1.2.3+dirty": "",
@@ -50,5 +50,25 @@ func TestTheBinaryFindsTheCheckoutItWasBuiltFrom(t *testing.T) {
 	}
 	if got := skeleton.Checkout(); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAProjectSaysHowToTestAStoreWithABackend(t *testing.T) {
+	for _, language := range skeleton.Languages() {
+		dir := filepath.Join(t.TempDir(), "demo")
+		if err := skeleton.Write(dir, skeleton.Options{Language: language, Kind: plugins.KindSessionStore, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"README.md", ".github/workflows/ci.yaml"} {
+			raw, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"--backend none", "--backend HOST:PORT", "${backend}"} {
+				if !strings.Contains(string(raw), want) {
+					t.Errorf("%s in %s does not say %q:\n%s", file, language, want, raw)
+				}
+			}
+		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package status contains `ropewalk status` and `ropewalk usage`: an overview of a server.
+// Package status contains `ropewalk status` and `ropewalk usage`, which give an overview of a server.
 package status
 
 import (
@@ -87,7 +87,7 @@ func print(o *cli.Output, server string, w workspace) error {
 	return o.Table([]string{"APP", "STATUS", "TOOLS"}, rows)
 }
 
-// The choices of the flags of `ropewalk usage`.
+// The values of the flags of `ropewalk usage`.
 const (
 	periods = "day, week, month, all"
 	groups  = "day, model, conversation, user"

@@ -24,14 +24,14 @@ type approval struct {
 func ApprovalCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
-		Use: "approval", Aliases: []string{"approvals"}, Short: "List, approve and refuse tool calls that wait for a person",
-		Long: "Calls to the tools that tools.approve names wait until an admin of the workspace approves them. An " +
+		Use: "approval", Aliases: []string{"approvals"}, Short: "List, approve and refuse tool calls that are waiting for a person",
+		Long: "Calls to the tools listed in tools.approve wait until an admin of the workspace approves them. An " +
 			"approval is valid for one call by the same caller, with the same arguments.",
 	}
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listApprovals(c),
-		decideCall(c, "approve", "Approve a waiting call, this one time only"),
+		decideCall(c, "approve", "Approve a waiting call, only this once"),
 		decideCall(c, "always", "Approve a waiting call, and all later calls to its tool until its definition changes"),
 		decideCall(c, "refuse", "Refuse a waiting call"),
 		listStanding(c), withdraw(c),
@@ -43,7 +43,7 @@ func ApprovalCommand() *cobra.Command {
 func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
 	var reason string
 	cmd := decide(c, "approvals", decision, short, map[string]*string{"reason": &reason}, approval.decided)
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` to keep with the decision; if the call is refused, its caller gets it too")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` to record with the decision; if the call is refused, its caller gets it too")
 	return cmd
 }
 
@@ -70,8 +70,8 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also list the calls that are no longer waiting")
-	cmd.Flags().BoolVar(&decided, "decided", false, "list the calls that somebody decided on, the latest decision first")
+	cmd.Flags().BoolVar(&all, "all", false, "also list calls that are no longer waiting")
+	cmd.Flags().BoolVar(&decided, "decided", false, "list the calls that somebody decided on, latest decision first")
 	cmd.MarkFlagsMutuallyExclusive("all", "decided")
 	return cmd
 }
@@ -80,7 +80,11 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 // a terminal shows it.
 func (a approval) print(o *cli.Output) {
 	o.Line("%s  %s  %s, requested %s, expires %s", a.ID, a.Tool, a.State, a.RequestedAt, a.ExpiresAt)
-	o.Line("  by %s with %s", strconv.QuoteToGraphic(a.Caller.ID+" "+a.Caller.Email), strconv.QuoteToGraphic(string(a.Arguments)))
+	with := ""
+	if len(a.Arguments) > 0 { // a call that ended without a decision has none
+		with = " with " + strconv.QuoteToGraphic(string(a.Arguments))
+	}
+	o.Line("  by %s%s", strconv.QuoteToGraphic(a.Caller.ID+" "+a.Caller.Email), with)
 	if a.Decider.ID == "" {
 		return
 	}
@@ -122,10 +126,10 @@ func listStanding(c *cli.Connection) *cobra.Command {
 
 func withdraw(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "withdraw ID", Short: "Withdraw a standing approval; the next calls to its tool wait again", Args: cobra.ExactArgs(1),
+		Use: "withdraw ID", Short: "Withdraw a standing approval; further calls to its tool need approval again", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Do(c, cmd, http.MethodDelete, "/v1/approvals/always/"+url.PathEscape(args[0]), nil, func(o *cli.Output, one standing) error {
-				o.Line("Calls to %s wait for an approval again.", one.Tool)
+				o.Line("Calls to %s need approval again.", one.Tool)
 				return nil
 			})
 		},

@@ -30,11 +30,11 @@ func callCommand(c *cli.Connection) *cobra.Command {
 			"needs a login, the command prints a URL to open in a browser, waits for the login, and then makes the " +
 			"call.",
 		Example: "  ropewalk tool call sample__echo --text hello\n  echo '{\"text\":\"hello\"}' | ropewalk tool call sample__echo -",
-		// The parameters are known only when the tool's params.Schema has arrived.
+		// The parameters are not known until the tool's params.Schema has arrived.
 		DisableFlagParsing: true,
 		RunE:               func(cmd *cobra.Command, args []string) error { return call(cmd, c, args) },
 	}
-	cmd.Flags().Bool(noWait, false, "fail at once if the app needs a login")
+	cmd.Flags().Bool(noWait, false, "fail immediately if the app needs a login")
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 		if err := awaitLogin(cmd, client, needed); err != nil {
 			return err
 		}
-		err = send() // the app has not seen the call before
+		err = send() // the app has not received the call before
 	}
 	if err != nil {
 		return explain(t.Name, err, !line.stdin && len(line.given) == 0 && isPiped(cmd.InOrStdin()))
@@ -85,7 +85,7 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	return show(cmd, c, answer)
 }
 
-// loginWait is how long a call waits for a login, as calls at /mcp do.
+// loginWait is how long a call waits for a login, as calls to /mcp do.
 const loginWait = 10 * time.Minute
 
 // loginNeeded returns the account that a person has to link before the call can be made. ok is false for other errors.
@@ -97,13 +97,13 @@ func loginNeeded(err error) (needed core.AccountNeeded, ok bool) {
 	return needed, needed.URL != ""
 }
 
-// awaitLogin shows the page on which a person links an account, and waits for that.
+// awaitLogin shows the page on which a person links an account, and waits until they have done so.
 func awaitLogin(cmd *cobra.Command, client *apiclient.Client, needed core.AccountNeeded) error {
 	before, err := cli.AccountsAt(cmd.Context(), client, needed.App)
 	if err != nil {
 		return err
 	}
-	cmd.PrintErrf("The app %s needs a login. Open this page in a browser in which you are logged in; the call is then made:\n%s\n", cli.Printable(needed.App), cli.Printable(needed.URL))
+	cmd.PrintErrf("The app %s needs a login. Open this page in a browser in which you are logged in. The call is made after that:\n%s\n", cli.Printable(needed.App), cli.Printable(needed.URL))
 	return cli.AwaitAccount(cmd, client, needed.URL, before, loginWait)
 }
 
@@ -118,9 +118,9 @@ func isPiped(stdin io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// explain adds to an error how the arguments violate the tool's schema. unread reports whether standard input
+// explain adds to an error how the arguments violate the tool's schema. piped reports whether standard input
 // may contain arguments that were not read.
-func explain(tool string, err error, unread bool) error {
+func explain(tool string, err error, piped bool) error {
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok || e.Code != "invalid_input" {
 		return err
@@ -128,14 +128,14 @@ func explain(tool string, err error, unread bool) error {
 	var d struct {
 		Errors []struct{ Path, Message string }
 	}
-	_ = json.Unmarshal(e.Details, &d) // without details only the message is shown
+	_ = json.Unmarshal(e.Details, &d) // if there are no details, only the message is shown
 	text := e.Error()
 	for _, v := range d.Errors {
 		text += "\n  " + strings.TrimPrefix(v.Path+": "+v.Message, ": ")
 	}
 	text += fmt.Sprintf("\n`ropewalk tool show %s` lists the parameters", tool)
-	if unread {
-		text += fmt.Sprintf("\nstandard input was not read; `ropewalk tool call %s -` takes the arguments from there, as a JSON object", tool)
+	if piped {
+		text += fmt.Sprintf("\nstandard input was not read; `ropewalk tool call %s -` takes the arguments from it, as a JSON object", tool)
 	}
 	return cli.Usage(errors.New(text))
 }
@@ -172,7 +172,7 @@ func show(cmd *cobra.Command, c *cli.Connection, answer json.RawMessage) error {
 		}
 	}
 	if r.IsError {
-		return errors.New("the tool reports an error")
+		return errors.New("the tool reported an error")
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ type commandLine struct {
 // parse separates the command's options from the tool's parameters.
 func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
 	_ = cmd.InheritedFlags() // adds them to cmd.Flags
-	own := true              // until --, flags that the command knows are its own
+	own := true              // before --, flags that the command has are its own
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
@@ -222,7 +222,7 @@ func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
 		}
 	}
 	if line.tool == "" && !line.help {
-		return line, errors.New("name a tool: ropewalk tool call TOOL [--PARAMETER VALUE ...]")
+		return line, errors.New("specify a tool: ropewalk tool call TOOL [--PARAMETER VALUE ...]")
 	}
 	return line, nil
 }

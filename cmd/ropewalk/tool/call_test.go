@@ -20,11 +20,11 @@ const example = `{"properties":{"text":{"type":"string"},"n":{"type":"integer"},
 
 func TestAToolOfAnAppThatIsNotRunningSaysWhatToDo(t *testing.T) {
 	for status, want := range map[string]string{
-		"starting":                     `app "calc" is starting: try again in a moment`,
+		"starting":                     `app "calc" is starting; try again in a moment`,
 		"stopped":                      `app "calc" is stopped; ` + "`ropewalk app start calc` starts it",
 		"dead:it exited with status 7": `app "calc" is dead: it exited with status 7; ` + "`ropewalk app start calc` starts it",
 		"running":                      `no running app has a tool "calc__add"`,
-		"running::user":                `app "calc" lists no tools without a login; ` + "`ropewalk account link calc` links your account",
+		"running::user":                `app "calc" lists its tools only after a login; ` + "`ropewalk account link calc` links your account",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			name, reason, _ := strings.Cut(status, ":")
@@ -54,7 +54,7 @@ func TestFlagsBecomeArgumentsWithTheTypesInTheSchema(t *testing.T) {
 		"t --n three":                            "--n must be a whole number",
 		"t --nothing 1":                          `no parameter "nothing"`,
 		"t u":                                    "not a parameter",
-		"--text x":                               "name a tool",
+		"--text x":                               "specify a tool",
 		"t --workspace ws_a -- --text workspace": `{"text":"workspace"}`,
 	} {
 		c := &cli.Connection{}

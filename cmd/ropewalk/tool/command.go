@@ -70,7 +70,7 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&server, "app", "", "list the tools of this app only")
+	cmd.Flags().StringVar(&server, "app", "", "list only the tools of this app")
 	cmd.Flags().StringVar(&search, "search", "", "list tools whose name or definition contains these words")
 	return cmd
 }
@@ -121,8 +121,8 @@ func printParameters(o *cli.Output, s params.Schema) error {
 	return o.Table([]string{"PARAMETER", "TYPE", "", "DESCRIPTION"}, rows)
 }
 
-// missing returns the error for a tool that is not listed, perhaps because its app is not running. listed are
-// the listed tools.
+// missing returns the error for a tool that is not in listed, perhaps because its app is not
+// running.
 func missing(ctx context.Context, client *apiclient.Client, name string, listed []entry) error {
 	server, _, full := strings.Cut(name, "__")
 	var app struct {
@@ -131,11 +131,11 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 	}
 	known := full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil
 	if known && app.Auth == core.AuthUser && app.Status == "running" && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
-		return fmt.Errorf("app %q lists no tools without a login; `ropewalk account link %s` links your account", server, server)
+		return fmt.Errorf("app %q lists its tools only after a login; `ropewalk account link %s` links your account", server, server)
 	}
 	if known && app.Status != "running" {
 		if app.Status == "starting" {
-			return &startingError{fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show its progress", server, app.Status, server)}
+			return &startingError{fmt.Errorf("app %q is %s; try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show its progress", server, app.Status, server)}
 		}
 		because := ""
 		if app.LastError != "" {
@@ -151,7 +151,7 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 		err = fmt.Errorf("no running app has a tool %q; did you mean %s?", name, near)
 	}
 	if known && app.ToolCount > 0 && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
-		return &startingError{err} // the list may come from another server, where the app is starting
+		return &startingError{err} // the list may come from another server, on which the app is starting
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func nearest(name string, listed []entry) string {
 // startingError is the error for a tool of an app that is starting, at least on one of the servers.
 type startingError struct{ error }
 
-// startWait is how long a call waits for its app to start. The server lets calls wait for the same time.
+// startWait is how long a call waits for its app to start. The server makes calls wait just as long.
 const startWait = 10 * time.Second
 
 // await is like find, but waits while the tool's app is starting.
@@ -226,5 +226,5 @@ func find(ctx context.Context, client *apiclient.Client, name string) (json.RawM
 	case 0:
 		return nil, entry{}, missing(ctx, client, name, listed)
 	}
-	return nil, entry{}, fmt.Errorf("several apps have a tool %q; write one of %s", name, strings.Join(owners, ", "))
+	return nil, entry{}, fmt.Errorf("several apps have a tool %q; use one of %s", name, strings.Join(owners, ", "))
 }

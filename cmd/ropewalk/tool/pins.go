@@ -39,7 +39,7 @@ func printChange(o *cli.Output, c core.PinChange) {
 		o.Line("  only the account %s sees this definition", cli.Printable(c.Account))
 	}
 	if c.RenamedFrom != "" {
-		o.Line("  seems to be %s under another name", strconv.QuoteToGraphic(c.RenamedFrom))
+		o.Line("  appears to be %s under another name", strconv.QuoteToGraphic(c.RenamedFrom))
 	}
 	for _, d := range c.Changes {
 		if d.Before != "" {
@@ -56,7 +56,7 @@ func changeDecided(c core.PinChange, o *cli.Output) error {
 	return nil
 }
 
-// decide returns a command that decides on an approval or a pin. more are further members of the request, omitted
+// decide returns a command that decides on an approval or a pin. more contains further members of the request, omitted
 // if empty.
 func decide[T any](c *cli.Connection, list, decision, short string, more map[string]*string, decided func(T, *cli.Output) error) *cobra.Command {
 	return &cobra.Command{

@@ -94,8 +94,16 @@ const (
 
 // CheckSize returns an error if the lists of an app are too large to keep.
 func CheckSize(o *core.Offer) error {
-	entries := len(o.Tools) + len(o.Prompts) + len(o.Resources) + len(o.Templates)
-	bytes := 0
+	entries, bytes := Size(o)
+	if entries > maxEntries || bytes > maxBytes {
+		return fmt.Errorf("the app's lists have %d entries and %d bytes; the limits are %d entries and %d bytes", entries, bytes, maxEntries, maxBytes)
+	}
+	return nil
+}
+
+// Size returns the size of lists, as the app sent them.
+func Size(o *core.Offer) (entries, bytes int) {
+	entries = len(o.Tools) + len(o.Prompts) + len(o.Resources) + len(o.Templates)
 	for i := range o.Tools {
 		bytes += len(o.Tools[i].Raw)
 	}
@@ -108,8 +116,5 @@ func CheckSize(o *core.Offer) error {
 	for i := range o.Templates {
 		bytes += len(o.Templates[i].Raw)
 	}
-	if entries > maxEntries || bytes > maxBytes {
-		return fmt.Errorf("the app's lists have %d entries and %d bytes; the limits are %d entries and %d bytes", entries, bytes, maxEntries, maxBytes)
-	}
-	return nil
+	return entries, bytes
 }

@@ -243,7 +243,7 @@ func TestAPastedToolFilterBecomesTheAppsFilter(t *testing.T) {
 
 func TestTextThatIsNotAConfigurationIsRefusedWithAHint(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "please install it": "it does not name a server", "npx -y a\nand then restart": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
+		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "please install it": "it does not name a server", "npx -y a\nand then restart": "line 2 is neither a command", `{"mcpServers": {}}`: "it does not name a server",
 		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",
 		`{"a": {"mcpServers": {"x": {"command": "a"}}}, "b": {"mcpServers": {"x": {"command": "b"}}}}`: "defines x more than once",
 		"{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"b\"}}}":              `"x" is given twice with different values, on line 2 and line 3`,

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Asker asks the person of a run on behalf of one tool call.
+// Asker asks the person behind a run on behalf of one tool call.
 type Asker struct {
 	*Session
 	call, server, tool string
@@ -27,7 +27,7 @@ func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error
 		return nil, err
 	}
 	if q.FromServer && a.emit == nil {
-		return nil, refuse(methodNotFound, "nobody can see the questions of this run")
+		return nil, refuse(methodNotFound, "nobody can see this run's questions")
 	}
 	if q.FromServer { // the question is the server's, not the app's
 		a = &Asker{Session: a.Session, call: a.call, server: tools.SystemServer, tool: a.server + "__" + a.tool}
@@ -49,12 +49,12 @@ func (a *Asker) ask(ctx context.Context, r request) Reply {
 	case a.emit == nil:
 		return Reply{Action: Decline}
 	case !a.countQuestion(one.ID):
-		log.Warn("app asked too many questions in one run; declined", "server", a.server, "run", a.runID)
+		log.Warn("an app asked too many questions in one run; the question was declined", "server", a.server, "run", a.runID)
 		return Reply{Action: Decline}
 	}
 	defer a.closeQuestion()
 	if err := a.questions.add(ctx, one); err != nil {
-		log.Error("could not store an app's question; declined", "server", a.server, "error", err)
+		log.Error("could not store an app's question; it was declined", "server", a.server, "error", err)
 		return Reply{Action: Decline}
 	}
 	a.emit(EventRequest, requestEvent{

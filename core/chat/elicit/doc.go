@@ -1,4 +1,4 @@
-// Package elicit puts the questions of apps to the person of a chat run (MCP elicitation).
+// Package elicit puts apps' questions to the person behind a chat run (MCP elicitation).
 //
 // It owns the open questions, their replies, and the related events. If several servers share the state, a reply may
 // arrive at a different server than the one whose run asks. Questions are then stored, the store decides which reply

@@ -5,7 +5,7 @@ import "encoding/json"
 // Emit receives the events of a run. It is called concurrently and must not wait for the run.
 type Emit func(name string, data any)
 
-// The names of the events: an app asks the person during a tool call, the question has its answer, and the app has
+// The names of the events: an app asks the person during a tool call, the question has been answered, and the app has
 // completed an interaction at a URL.
 const (
 	EventRequest  = "elicitation.request"

@@ -41,7 +41,7 @@ type Tools interface {
 	CheckForm(schema, content json.RawMessage) error // core.CodeInvalidInput if content does not match
 }
 
-// Questions holds the questions of this server's runs. It is safe for concurrent use.
+// Questions contains the questions from this server's runs. It is safe for concurrent use.
 type Questions struct {
 	store   Store
 	tools   Tools
@@ -59,7 +59,7 @@ func New(store Store, tools Tools, timeout time.Duration, log hclog.Logger) *Que
 	return q
 }
 
-// SetTimeout sets how long a new question waits for a reply before it counts as declined; 0 means 5 minutes.
+// SetTimeout sets how long a new question waits for a reply before it is treated as declined; 0 means 5 minutes.
 func (q *Questions) SetTimeout(d time.Duration) { q.timeout.Store(int64(cmp.Or(d, defaultTimeout))) }
 
 // question is a question that is waiting for a reply or has one.
@@ -82,14 +82,14 @@ func (q *Questions) add(ctx context.Context, one *question) error {
 	return nil
 }
 
-// local returns a question of one of this server's runs, or nil if there is none.
+// local returns a question from one of this server's runs, or nil if there is none.
 func (q *Questions) local(id string) *question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.known[id]
 }
 
-// find returns a question of any server's runs. local is nil if the question is not this server's.
+// find returns a question from any server's runs. local is nil if the question is not this server's.
 func (q *Questions) find(ctx context.Context, local *question, id string) (core.Question, error) {
 	switch {
 	case local != nil:
@@ -127,7 +127,7 @@ func (q *Questions) settleLocal(one *question, r Reply) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if one.settled {
-		return core.Errorf(core.CodeAlreadyAnswered, "the question was already answered, or timed out")
+		return core.Errorf(core.CodeAlreadyAnswered, "the question has already been answered, or has timed out")
 	}
 	one.settled = true
 	one.reply <- r

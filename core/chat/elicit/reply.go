@@ -61,7 +61,7 @@ func (q *Questions) normalize(of core.Question, r Reply) (Reply, error) {
 }
 
 func unknownQuestion() error {
-	return core.Errorf(core.CodeNotFound, "no such question, or the run that asked it is over")
+	return core.Errorf(core.CodeNotFound, "there is no such question, or its run is over")
 }
 
 // result returns the reply as an MCP ElicitResult.

@@ -43,14 +43,14 @@ func (q *Questions) Open(c core.Caller, conversation, runID string, emit Emit) *
 	s := &Session{questions: q, caller: c, runID: runID, emit: emit}
 	s.over, s.end = context.WithCancel(context.Background())
 	o := tools.SessionOptions{Capabilities: json.RawMessage(capabilities), Notify: s.notify, Accounts: chosenAccounts{q.store, c.Conversation(conversation)}}
-	if emit != nil { // without emit, no instance is needed
+	if emit != nil { // if nobody sees the questions, no instance is needed
 		o.ID = SessionID(conversation)
 	}
 	s.tools = q.tools.Open(c, o)
 	return s
 }
 
-// chosenAccounts holds the accounts that the person has chosen in a conversation. It implements tools.AccountMemory.
+// chosenAccounts contains the accounts that the person has chosen in a conversation. It implements tools.AccountMemory.
 type chosenAccounts struct {
 	store        Store
 	conversation core.ConversationRef
@@ -81,7 +81,7 @@ func (s *Session) Close(ctx context.Context) {
 		return
 	}
 	if err := s.questions.remove(ctx, ids); err != nil {
-		s.questions.log.Warn("could not remove the questions of a run that has ended", "run", s.runID, "error", err)
+		s.questions.log.Warn("could not remove the questions from a run that has ended", "run", s.runID, "error", err)
 	}
 }
 

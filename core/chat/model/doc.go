@@ -1,4 +1,4 @@
-// Package model defines what the chat needs from a language model: a model takes a conversation and streams text and
+// Package model defines what the chat needs from a language model, which takes a conversation and streams text and
 // tool calls.
 //
 // It owns the vendor-neutral form of messages, tools and usage, in which conversations are also stored, and the tool

@@ -14,13 +14,13 @@ import (
 type EventStream struct {
 	r     *bufio.Reader
 	begun bool
-	cr    bool // the last line ended with CR: an LF that follows belongs to it
+	cr    bool // the last line ended with CR, so an LF that follows is part of its line ending
 }
 
 // NewEventStream returns a stream that reads from body.
 func NewEventStream(body io.Reader) *EventStream { return &EventStream{r: bufio.NewReader(body)} }
 
-// Object returns the whole body if it is JSON instead of a stream: some servers return JSON although a stream was
+// Object returns the whole body if it is JSON instead of a stream, because some servers return JSON although a stream was
 // requested. It returns nil for a stream.
 func (s *EventStream) Object() ([]byte, error) {
 	first, err := peekText(s.r)

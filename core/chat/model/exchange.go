@@ -78,7 +78,7 @@ func FromEvent(data []byte) *Error {
 	w := wordsOf(data)
 	e := FromStatus(0, nil, w.kind, w.message, nil)
 	if e.Failure == Refused {
-		e.Failure = Broken // the provider had already started to answer
+		e.Failure = Broken // the provider had already started to respond
 	}
 	e.Reported = true
 	return e
@@ -130,15 +130,15 @@ func wordsOf(raw []byte) words {
 	return w.with(body.Meta.Raw)
 }
 
-// with adds the words of another provider, which are an error response or plain text.
+// with adds another provider's words, which are an error response or plain text.
 func (w words) with(raw json.RawMessage) words {
 	text := stringOf(raw)
 	if text != "" {
 		raw = json.RawMessage(text)
 	}
 	inner := wordsOf(raw)
-	if said := cmp.Or(inner.message, text); said != "" {
-		w.message += ": " + said
+	if detail := cmp.Or(inner.message, text); detail != "" {
+		w.message += ": " + detail
 	}
 	return words{cmp.Or(w.kind, inner.kind), w.message, cmp.Or(w.param, inner.param)}
 }

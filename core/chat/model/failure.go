@@ -16,12 +16,12 @@ type Failure int
 // The kinds of failures. Unknown failures are Refused.
 const (
 	Refused     Failure = iota // the request was rejected; a retry will not help
-	Auth                       // the key is wrong or may not use the model
+	Auth                       // the key is invalid or may not use the model
 	RateLimited                // there were too many requests
 	Overloaded                 // the provider is temporarily overloaded
 	ServerError                // the provider had an internal error
 	TooLong                    // the conversation does not fit into the model's context
-	Unreachable                // there was no answer at all
+	Unreachable                // there was no response at all
 	Broken                     // the connection broke in the middle of an answer
 	Filtered                   // a content filter withheld the answer; Call returns EndFilter instead
 )
@@ -30,7 +30,7 @@ const (
 type Error struct {
 	Failure    Failure
 	Status     int           // the HTTP status; 0 if there was none
-	RetryAfter time.Duration // the wait that the provider asked for; 0 for none
+	RetryAfter time.Duration // how long the provider asked to wait; 0 for none
 	Host       string        // the provider's host, for Unreachable
 	Message    string        // the provider's message, or why it is unreachable
 	Param      string        // the member of the request that the provider complains about; "" for none
@@ -89,7 +89,7 @@ func FromStatus(status int, header http.Header, kind, message string, cause erro
 // aboutTools matches llama.cpp's internal errors about the definition of a tool, which do not go away by themselves.
 var aboutTools = regexp.MustCompile(`(?i)json schema|grammar|tools param`)
 
-// filtered matches what providers say when a content filter withholds the answer: Azure, Qwen, OpenAI, LiteLLM, DeepSeek,
+// filtered matches what providers return when a content filter withholds the answer: Azure, Qwen, OpenAI, LiteLLM, DeepSeek,
 // OpenRouter.
 var filtered = regexp.MustCompile(`(?i)^content_filter |^data_inspection_failed |content_?policy_?violation|^invalid_prompt |content management policy|` +
 	`content exists risk|input was flagged`)
@@ -126,7 +126,7 @@ func failureOf(status int, kind, message string) Failure {
 	return Refused
 }
 
-// FromBreak returns the failure of a connection: Unreachable if there was no answer yet, Broken in the middle of one.
+// FromBreak returns the failure for a broken connection: Unreachable if there was no response yet, Broken in the middle of one.
 // If ctx has ended, it returns ctx.Err().
 func FromBreak(ctx context.Context, cause error) error {
 	if err := ctx.Err(); err != nil {
@@ -141,7 +141,7 @@ func FromBreak(ctx context.Context, cause error) error {
 	return &Error{Failure: Broken, Message: "the connection broke", cause: cause}
 }
 
-// tooLong matches what providers say about a conversation that is too long: Anthropic, Ollama, Bedrock, Mistral, OpenAI and
+// tooLong matches what providers return for a conversation that is too long: Anthropic, Ollama, Bedrock, Mistral, OpenAI and
 // most others, llama.cpp, LM Studio, SGLang, Gemini, xAI, Groq, Kimi, Together and TGI, Cohere, Z.ai, Qwen, GitHub.
 var tooLong = regexp.MustCompile(`(?i)prompt is too long|prompt too long|input is too long|maximum context length|context ?window|` +
 	`exceeds? the (?:available )?context|exceed[ _]context|greater than the context length|context length of only|longer than the (?:model's )?context length|` +

@@ -38,12 +38,12 @@ func TestTheCauseOfAnUnreachableProviderIsKept(t *testing.T) {
 		url, want string
 		permanent bool
 	}{
-		"nobody listens":         {"http://127.0.0.1:1/v1?key=canary", "connection refused", false},
-		"no such name":           {"http://canary-user:pw@no-such-host.invalid/v1", "DNS", true},
-		"unknown certificate":    {secure.URL, "TLS: the certificate is signed by an unknown authority", true},
-		"no TLS":                 {strings.Replace(plain.URL, "http:", "https:", 1), "TLS: the server does not speak TLS", true},
-		"closed at once":         {"http://" + closing, "the connection was closed before an answer", false},
-		"no answer for too long": {"http://" + listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timeout", false},
+		"nobody listens":           {"http://127.0.0.1:1/v1?key=canary", "connection refused", false},
+		"no such name":             {"http://canary-user:pw@no-such-host.invalid/v1", "DNS", true},
+		"unknown certificate":      {secure.URL, "TLS: the certificate is signed by an unknown authority", true},
+		"no TLS":                   {strings.Replace(plain.URL, "http:", "https:", 1), "TLS: the server does not use TLS", true},
+		"closed at once":           {"http://" + closing, "the connection was closed before a response arrived", false},
+		"no response for too long": {"http://" + listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timeout", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 100_000_000}}
@@ -127,7 +127,7 @@ func TestAConversationThatIsTooLongIsRecognizedInEveryProvidersWords(t *testing.
 }
 
 // A limit that is learned is remembered for the model, so it must not depend on the length of one conversation.
-func TestAnAnswersLimitDoesNotDependOnTheConversation(t *testing.T) {
+func TestTheAnswerLimitDoesNotDependOnTheConversation(t *testing.T) {
 	for words, want := range map[string]int{
 		"input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, decrease input length or `max_tokens` and try again":  0,
 		"input length and `max_tokens` exceed context limit: 3000 + 8192 > 10000, decrease input length or `max_tokens` and try again":     2500,
@@ -141,7 +141,7 @@ func TestAnAnswersLimitDoesNotDependOnTheConversation(t *testing.T) {
 	}
 }
 
-func TestAnErrorHasTheWordsOfTheProviderBehindAGateway(t *testing.T) {
+func TestAnErrorIncludesTheMessageFromTheProviderBehindAGateway(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"prompt is too long\",\"type\":\"x\",\"param\":\"p\"}}","provider_name":"A"}}}`: "x|p|Provider returned error: prompt is too long",
 		`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"bad"}}}`:                                                                                                 "||Provider returned error: bad",
@@ -154,7 +154,7 @@ func TestAnErrorHasTheWordsOfTheProviderBehindAGateway(t *testing.T) {
 	}
 }
 
-func TestAWebPageIsNotAnAnswer(t *testing.T) {
+func TestAWebPageIsNotAResponse(t *testing.T) {
 	said := "\n<!doctype html>"
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -163,7 +163,7 @@ func TestAWebPageIsNotAnAnswer(t *testing.T) {
 	t.Cleanup(page.Close)
 	_, err := Post(t.Context(), page.Client(), page.URL, http.Header{}, nil)
 	known, ok := errors.AsType[*Error](err)
-	if !ok || known.Failure != Unreachable || known.isTransient() || !strings.Contains(known.Message, "a web page answered") || !strings.Contains(known.Message, "baseUrl") {
+	if !ok || known.Failure != Unreachable || known.isTransient() || !strings.Contains(known.Message, "a web page was returned") || !strings.Contains(known.Message, "baseUrl") {
 		t.Errorf("%+v", err)
 	}
 	said = "data: one\n\n"

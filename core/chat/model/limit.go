@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// leastAnswer is the smallest limit on an answer that AnswerLimit returns, in tokens.
-const leastAnswer = 256
+// minAnswer is the smallest answer limit that AnswerLimit returns, in tokens.
+const minAnswer = 256
 
 var (
 	numbers    = regexp.MustCompile(`\d+`)
@@ -17,41 +17,41 @@ var (
 	limitWords = regexp.MustCompile(`too large|too high|range|less than or equal|at most|maximum|exceed|> ?\d|<=`)
 )
 
-// AnswerLimit returns a lower limit on the tokens of the answer, for another attempt. It returns 0 unless the model
+// AnswerLimit returns a lower limit on the answer's tokens, for another attempt. It returns 0 unless the model
 // rejected the request because asked, the limit so far, is too high.
 func (e *Error) AnswerLimit(asked int) int {
-	said := strings.ToLower(e.Param + " " + e.Message)
-	if window := windowSize.FindStringSubmatch(said); window != nil { // the messages need space in the window too
+	complaint := strings.ToLower(e.Param + " " + e.Message)
+	if window := windowSize.FindStringSubmatch(complaint); window != nil { // the messages need space in the window too
 		size, _ := strconv.Atoi(strings.Join(window[1:], ""))
-		if limitName.MatchString(said) || strings.Contains(said, "complet") {
+		if limitName.MatchString(complaint) || strings.Contains(complaint, "complet") {
 			return lowered(asked, size/4)
 		}
 		return 0
 	}
-	if e.Failure == TooLong || !limitName.MatchString(said) || !limitWords.MatchString(said) || strings.Contains(said, "model output limit") {
+	if e.Failure == TooLong || !limitName.MatchString(complaint) || !limitWords.MatchString(complaint) || strings.Contains(complaint, "model output limit") {
 		return 0
 	}
 	named := 0
-	for _, digits := range numbers.FindAllString(said, -1) {
+	for _, digits := range numbers.FindAllString(complaint, -1) {
 		if n, err := strconv.Atoi(digits); err == nil && n < asked {
 			named = max(named, n)
 		}
 	}
-	if named < leastAnswer {
+	if named < minAnswer {
 		named = asked / 2
 	}
 	return lowered(asked, named)
 }
 
-// lowered returns limit, or leastAnswer if that is higher. It returns 0 if the result would not be lower than asked.
+// lowered returns limit, or minAnswer if that is higher. It returns 0 if the result would not be lower than asked.
 func lowered(asked, limit int) int {
-	if limit = max(limit, leastAnswer); limit < asked {
+	if limit = max(limit, minAnswer); limit < asked {
 		return limit
 	}
 	return 0
 }
 
-// EffortSubstitutes are the efforts that a model accepts instead of those that it rejected, in the order of Efforts.
+// EffortSubstitutes contains the efforts that a model accepts instead of those that it rejected, in the order of Efforts.
 type EffortSubstitutes [7]string
 
 var effortWords = regexp.MustCompile(`\b(none|minimal|low|medium|high|xhigh|max)\b`)

@@ -43,7 +43,7 @@ type Block struct {
 	Ms    int64           `json:"ms,omitempty"`    // for Reasoning: how long it took
 	Kept  int             `json:"kept,omitempty"`  // for Summary: how many of the messages before it are kept
 
-	// Raw is data that the provider needs back with the block, byte for byte. It is only sent back to Origin and never
+	// Raw is data that must be returned to the provider with the block, byte for byte. It is only sent back to Origin and never
 	// used as text.
 	Raw json.RawMessage `json:"raw,omitempty"`
 	// Origin identifies the model that produced an assistant's block; see Origin and ForModel.
@@ -63,8 +63,8 @@ type Message struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// Said returns a message with a single text.
-func Said(by Role, text string) Message {
+// TextMessage returns a message with a single text.
+func TextMessage(by Role, text string) Message {
 	return Message{Role: by, Blocks: []Block{{Kind: Text, Text: text}}}
 }
 
@@ -112,7 +112,7 @@ type Pieces struct {
 	Thinking func(took time.Duration) // a stretch of Reasoning ended
 }
 
-// Usage is the tokens of one call. Input does not include tokens read from or written to a cache.
+// Usage is the number of tokens that one call used. Input does not include tokens read from or written to a cache.
 type Usage struct {
 	Input, Output         int64
 	CacheRead, CacheWrite int64

@@ -48,7 +48,7 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 }
 
 func TestAConversationBeginsWithAUsersMessage(t *testing.T) {
-	got := model.ForModel([]model.Message{model.Said(model.Assistant, "Hello."), model.Said(model.User, "Hi.")}, "m")
+	got := model.ForModel([]model.Message{model.TextMessage(model.Assistant, "Hello."), model.TextMessage(model.User, "Hi.")}, "m")
 	if len(got) != 3 || got[0].Role != model.User || got[1].Blocks[0].Text != "Hello." {
 		t.Errorf("%+v", got)
 	}
@@ -110,7 +110,7 @@ func TestAProviderIsRetriedWhenThatMayHelp(t *testing.T) {
 		"a requested pause":                  {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
 		"a requested pause that is too long": {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: time.Hour}}}, false, 1, 0, 0},
 		"a refusal":                          {failing{failures: []error{&model.Error{Failure: model.Refused}}}, false, 1, 0, 0},
-		"a wrong key":                        {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
+		"an invalid key":                     {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
 		"a break after some text":            {failing{failures: []error{&model.Error{Failure: model.Broken}}, says: "Hel"}, false, 1, 0, 0},
 		"a break before any text":            {failing{failures: []error{&model.Error{Failure: model.Broken}}}, true, 2, 500 * time.Millisecond, 2 * time.Second},
 	} {
@@ -140,7 +140,7 @@ func TestAUserWhoDisconnectsEndsThePause(t *testing.T) {
 	})
 }
 
-func TestACharacterThatIsSplitBetweenTwoPiecesIsPutTogether(t *testing.T) {
+func TestACharacterThatIsSplitBetweenTwoPiecesIsRejoined(t *testing.T) {
 	for pieces, want := range map[[2]string]string{
 		{`"a \ud83d"`, `"\ude00 b"`}:   "a \U0001f600 b",
 		{`"\\\ud83d"`, `"\uDE00"`}:     "\\\U0001f600",

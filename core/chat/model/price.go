@@ -54,12 +54,12 @@ func parsePrices(content []byte) (Prices, error) {
 		Output *float64 `json:"output"`
 	}
 	if err := dec.Decode(&raw); err != nil {
-		return nil, fmt.Errorf(`must be like {"provider:model": {"input": 1, "output": 2}}: %w`, err)
+		return nil, fmt.Errorf(`must look like {"provider:model": {"input": 1, "output": 2}}: %w`, err)
 	}
 	table := make(Prices, len(raw))
 	for name, p := range raw {
 		if p.Input == nil || p.Output == nil || *p.Input < 0 || *p.Output < 0 {
-			return nil, fmt.Errorf("%s: must have input and output, in dollars per million tokens", name)
+			return nil, fmt.Errorf("%q must have input and output, in dollars per million tokens", name)
 		}
 		table[name] = Price{Input: *p.Input, Output: *p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}

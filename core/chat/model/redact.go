@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// WithoutKey returns p with key removed from its failures. Some vendors repeat a rejected key, and failures are
+// WithoutKey returns p with key redacted from its failures. Some vendors echo a rejected key, and failures are
 // logged.
 func WithoutKey(p Provider, key string) Provider {
 	if key == "" {

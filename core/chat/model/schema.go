@@ -23,7 +23,7 @@ const (
 
 // SafeSchema converts a tool's input schema into one that every provider accepts: an object with properties, valid in
 // JSON Schema 2020-12. Constraints that are removed are still checked before the tool is called. A schema that needs
-// no change is returned byte for byte, and numbers keep their digits. The keywords in without are removed: some
+// no change is returned byte for byte, and numbers keep their digits. The keywords in without are removed, because some
 // providers reject them. A root that is a reference or a combination of schemas gets the properties of all of them.
 func SafeSchema(raw json.RawMessage, without ...string) json.RawMessage {
 	value, err := rawjson.Decode(raw)
@@ -338,14 +338,14 @@ func (c *cleaner) fixText(schema map[string]any) {
 	}
 }
 
-// onlySome matches the parts of a pattern that only some providers accept.
-var onlySome = regexp.MustCompile(`\\[A-Za-z0-9]|\(\?`)
+// unportable matches the parts of a pattern that only some providers accept.
+var unportable = regexp.MustCompile(`\\[A-Za-z0-9]|\(\?`)
 
 // isPattern reports whether every provider accepts a pattern. llama.cpp only accepts anchored ones, without classes such
 // as \d and without groups such as (?:a).
 func isPattern(text string) bool {
 	_, err := regexp.Compile(text)
-	return err == nil && !onlySome.MatchString(text) && strings.HasPrefix(text, "^") && strings.HasSuffix(text, "$") && !strings.HasSuffix(text, `\$`)
+	return err == nil && !unportable.MatchString(text) && strings.HasPrefix(text, "^") && strings.HasSuffix(text, "$") && !strings.HasSuffix(text, `\$`)
 }
 
 // fixMaps fixes the keywords whose values map names to schemas.

@@ -34,7 +34,7 @@ func TestPropertiesAreMadeValidAndNumbersKeepTheirDigits(t *testing.T) {
 	}
 }
 
-func TestAValidSchemaStaysAsItWasWritten(t *testing.T) {
+func TestAValidSchemaIsUnchanged(t *testing.T) {
 	const raw = `{"type":"object", "properties":{"z":{"type":"number","default":1.50,"maximum":9007199254740993},"a":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"string","pattern":"^a$"}},"required":["z"]}`
 	if got := model.SafeSchema(json.RawMessage(raw)); string(got) != raw {
 		t.Errorf("becomes %s", got)

@@ -24,7 +24,7 @@ var (
 )
 
 // NewClient returns the HTTP client for a provider. It never follows redirects, which could leak the key to another
-// host. It uses a proxy for https addresses only, so that the proxy sees nothing but the host.
+// host. It uses a proxy only for https addresses, so that the proxy sees nothing but the host.
 func NewClient(s Settings) *http.Client {
 	idle := cmp.Or(s.Idle, idleTimeout)
 	dialer := &net.Dialer{Timeout: dialTimeout}
@@ -63,7 +63,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// CloseIdleConnections closes the connections that no call uses.
+// CloseIdleConnections closes the connections that no call is using.
 func (w *watched) CloseIdleConnections() { w.next.CloseIdleConnections() }
 
 type body struct {

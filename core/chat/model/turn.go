@@ -69,7 +69,7 @@ func ForModel(messages []Message, origin string) []Message {
 			}
 			blocks = append(blocks, b)
 		}
-		if !slices.ContainsFunc(blocks, says) {
+		if !slices.ContainsFunc(blocks, hasContent) {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Role == m.Role {
@@ -77,15 +77,15 @@ func ForModel(messages []Message, origin string) []Message {
 			continue
 		}
 		if len(out) == 0 && m.Role != User {
-			out = []Message{Said(User, "[The conversation begins with the assistant.]")}
+			out = []Message{TextMessage(User, "[The conversation begins with the assistant.]")}
 		}
 		out = append(out, Message{Role: m.Role, Blocks: blocks})
 	}
 	return out
 }
 
-// says reports whether a message that consists only of b says anything.
-func says(b Block) bool { return b.Kind != Reasoning }
+// hasContent reports whether a message that consists only of b has content.
+func hasContent(b Block) bool { return b.Kind != Reasoning }
 
 // SafeID returns an id of nine letters and digits, derived from id. Every provider accepts such an id; Mistral
 // accepts no other.
@@ -95,7 +95,7 @@ func SafeID(id string) string {
 }
 
 // JoinStrings joins two JSON strings without decoding them. Every byte is kept, and a surrogate pair that is split
-// between them is put together again. An argument that is not a string is ignored.
+// between them is rejoined. An argument that is not a string is ignored.
 func JoinStrings(a, b json.RawMessage) json.RawMessage {
 	if !isString(a) {
 		return b
@@ -107,10 +107,10 @@ func JoinStrings(a, b json.RawMessage) json.RawMessage {
 }
 
 // Decoder decodes the pieces of a text, each of which is a JSON string. A surrogate pair that is split between two pieces is
-// put together again.
+// rejoined.
 type Decoder struct{ half json.RawMessage }
 
-// Add returns the text of the next piece; "" for anything but a string.
+// Add returns the text of the next piece, or "" for anything but a string.
 func (d *Decoder) Add(raw json.RawMessage) (text string) {
 	if !isString(raw) {
 		return ""

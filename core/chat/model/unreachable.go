@@ -21,8 +21,8 @@ func hostOf(address string) string {
 	return at.Host
 }
 
-// errPage means that a web page answered: the address is wrong, or a proxy wants a person to log in.
-var errPage = errors.New("a web page answered instead of the API")
+// errPage means that the response is a web page, because the address is wrong or a proxy wants a person to log in.
+var errPage = errors.New("a web page was returned instead of an API response")
 
 // isPermanent reports whether a request failed for a reason that will not go away by itself: an unknown host name, an
 // invalid certificate or a web page.
@@ -31,7 +31,7 @@ func isPermanent(err error) bool {
 	return ok && dns.IsNotFound || tlsReason(err) != "" || errors.Is(err, errPage)
 }
 
-// reason explains in a few words why a request got no answer.
+// reason explains briefly why a request got no response.
 func reason(err error) string {
 	through := ""
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
@@ -45,7 +45,7 @@ func connectionReason(err error) string {
 		if dns.IsNotFound {
 			return "DNS has no record for " + dns.Name
 		}
-		return "DNS did not answer for " + dns.Name
+		return "DNS did not respond for " + dns.Name
 	}
 	if text := tlsReason(err); text != "" {
 		return "TLS: " + text
@@ -58,7 +58,7 @@ func connectionReason(err error) string {
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route to the host"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isClosedUnused(err):
-		return "the connection was closed before an answer"
+		return "the connection was closed before a response arrived"
 	}
 	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		return "timeout"
@@ -86,7 +86,7 @@ func tlsReason(err error) string {
 		return e.Error()
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
-		return "the server does not speak TLS"
+		return "the server does not use TLS"
 	}
 	if e, ok := errors.AsType[tls.AlertError](err); ok {
 		return e.Error()

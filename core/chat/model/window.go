@@ -10,14 +10,14 @@ import (
 // maxList limits how many bytes of a provider's list of models are read.
 const maxList = 8 << 20
 
-// windowMembers returns the member names for the context size in the lists of vLLM, OpenRouter, Mistral, Groq and
+// windowMembers returns the names of the member for the context size in the lists from vLLM, OpenRouter, Mistral, Groq and
 // Anthropic. The size that the server was started with comes before the size that the model supports.
 func windowMembers() []string {
 	return []string{"max_model_len", "context_length", "max_context_length", "context_window", "max_input_tokens"}
 }
 
 // ListedWindow returns the context size of a model, in tokens, from the provider's list of models at url. It returns
-// 0 if the list does not have it or cannot be fetched.
+// 0 if the list does not contain it or cannot be fetched.
 func ListedWindow(ctx context.Context, client *http.Client, url string, header http.Header, name string) int {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

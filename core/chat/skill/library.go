@@ -18,7 +18,7 @@ import (
 // maxFiles limits how many entries of a folder are considered.
 const maxFiles = 2000
 
-// Library finds the skills of workspaces. It is safe for concurrent use.
+// Library finds workspaces' skills. It is safe for concurrent use.
 type Library struct {
 	home string
 	more []string // the configured folders
@@ -44,8 +44,8 @@ func NewLibrary(home string, directories []string, log hclog.Logger) *Library {
 	return &Library{home: home, more: directories, log: log, folders: map[string]map[string]file{}, unserved: map[string]string{}}
 }
 
-// Skills returns a workspace's skills by priority and name. If several have the same name, the workspace's own wins
-// over the one in <home>/skills, which wins over those in configured folders.
+// Skills returns a workspace's skills by priority and name. If several have the same name, the workspace's own takes precedence
+// over the one in <home>/skills, which takes precedence over those in configured folders.
 func (l *Library) Skills(workspace string) []Skill {
 	folders := slices.Compact(append([]string{l.Folder(workspace), filepath.Join(l.home, "skills")}, l.more...))
 	l.mu.Lock()
@@ -65,7 +65,7 @@ func (l *Library) Skills(workspace string) []Skill {
 	return all
 }
 
-// Folder returns the folder of the skills that the people of a workspace manage. For the default workspace, that is
+// Folder returns the folder with the skills that a workspace's people manage. For the default workspace, that is
 // the folder of the whole instance.
 func (l *Library) Folder(workspace string) string {
 	if workspace == core.DefaultWorkspaceID {
@@ -102,7 +102,7 @@ func (l *Library) load(folder, path string, info fs.FileInfo) file {
 		f.skill, err = Parse(content)
 	}
 	if err != nil {
-		l.log.Warn("skill left out: its file is not a valid skill", "file", filepath.Join(folder, path), "error", err)
+		l.log.Warn("skill left out because its file is not a valid skill", "file", filepath.Join(folder, path), "error", err)
 		return f
 	}
 	f.broken = false

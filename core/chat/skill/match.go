@@ -10,13 +10,13 @@ import (
 const keywordsNeeded = 2
 
 // Match returns the skill that a message asks for, or nil if there is none. The first skill with a trigger in the
-// message wins. Otherwise the skill with the most keywords in the message wins, if there are at least two; among
+// message is used. Otherwise it is the skill with the most keywords in the message, if there are at least two; among
 // equals, the first one. Case does not matter. A keyword only matches at the start of a word, so "table" matches
 // "tables" but not "stable".
 func Match(skills []Skill, message string) *Skill {
 	message = strings.ToLower(message)
 	var best *Skill
-	most := keywordsNeeded - 1
+	maxHits := keywordsNeeded - 1
 	for i, s := range skills {
 		if s.Type != TypeSkill {
 			continue
@@ -31,8 +31,8 @@ func Match(skills []Skill, message string) *Skill {
 		if s.Type != TypeSkill {
 			continue
 		}
-		if n := hits(s.Keywords, message); n > most {
-			best, most = &skills[i], n
+		if n := hits(s.Keywords, message); n > maxHits {
+			best, maxHits = &skills[i], n
 		}
 	}
 	return best

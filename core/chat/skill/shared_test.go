@@ -17,7 +17,7 @@ import (
 var errFull = errors.New("full")
 
 func TestSkillsWrittenByUsersReachAllServers(t *testing.T) {
-	kept := fakes.NewSettings(map[string]string{"models.default": "a:b", "skill/../x": "out of the home", "skill/ws_x/../../x": "out of the home"})
+	kept := fakes.NewSettings(map[string]string{"models.default": "a:b", "skill/../x": "outside the home", "skill/ws_x/../../x": "outside the home"})
 	kept.Refuse = func(name string) error {
 		if strings.HasSuffix(name, "/full") {
 			return errFull
@@ -70,9 +70,9 @@ func TestSkillsWrittenByUsersReachAllServers(t *testing.T) {
 		t.Errorf("a server that joins later has %v", got)
 	}
 	if err := put(a, "full", "x"); !errors.Is(err, errFull) || bodies(a)["full"] != "" {
-		t.Errorf("a skill that cannot be kept for all: %v", err)
+		t.Errorf("a skill that cannot be stored for all servers: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(home, "..", "x*")); len(left) > 0 {
-		t.Errorf("written outside of the home: %v", left)
+		t.Errorf("written outside the home: %v", left)
 	}
 }

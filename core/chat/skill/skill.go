@@ -77,7 +77,7 @@ var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 // Parse parses the file of a skill.
 func Parse(content []byte) (Skill, error) {
 	if len(content) > maxSkill {
-		return Skill{}, fmt.Errorf("larger than %d bytes", maxSkill)
+		return Skill{}, fmt.Errorf("is larger than %d bytes", maxSkill)
 	}
 	front, body, err := split(content)
 	if err != nil {

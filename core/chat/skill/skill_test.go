@@ -42,7 +42,7 @@ func TestAMessageMaySelectASkill(t *testing.T) {
 	}
 	for message, want := range map[string]string{
 		"please send an invoice now":         "bills", // a trigger; case is ignored
-		"send an invoice, plan week table":   "bills", // a trigger wins over keywords
+		"send an invoice, plan week table":   "bills", // a trigger takes precedence over keywords
 		"the plan of my week":                "plans",
 		"a plan":                             "", // only one keyword
 		"stable prepayment":                  "", // not at the start of a word

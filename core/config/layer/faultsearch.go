@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSearched is how many bytes the search for one place parses, over all the parts of the text that it tries.
-// If it would need more, it ends without a column, or with the line that the YAML package reports.
+// maxSearched is how many bytes the search for one place may parse, over all the parts of the text that it tries.
+// If it would need more, it gives up and returns no column, or the line that the YAML package reports.
 const maxSearched = 4 << 20
 
 // search finds the place of a fault.
@@ -72,7 +72,7 @@ func (s *search) tabbed(from int) int {
 	return from
 }
 
-// shifted returns the line that the YAML package reports if an empty line is put before the text, because it
+// shifted returns the line that the YAML package reports if an empty line is inserted before the text, because it
 // reports a different place for a fault on the first line. Beyond the search's budget it returns the line after
 // the reported one. The parser counts lines from 0, so shifted is the line of the fault; the scanner counts
 // from 1.
@@ -107,21 +107,21 @@ func (s *search) unclosed(message string, line int) string {
 	if message == noMappingEnd {
 		bracket, closing = "{", "}"
 	}
-	said := fmt.Sprintf("a %q on this line is not closed with %q, or a comma is missing", bracket, closing)
+	problem := fmt.Sprintf("a %q on this line is not closed with %q, or a comma is missing", bracket, closing)
 	if s.left -= len(s.text); s.left < 0 {
-		return said
+		return problem
 	}
 	until := 1 + strings.Count(s.text[:consumed(s.text)], "\n")
 	switch {
 	case until == line:
-		return said
+		return problem
 	case until <= strings.Count(s.text, "\n"):
-		return fmt.Sprintf("%s between here and line %d", said, until)
+		return fmt.Sprintf("%s between here and line %d", problem, until)
 	}
-	return said + " between here and the end of the file"
+	return problem + " between here and the end of the file"
 }
 
-// consumed returns how much of the text was read before it was found to be wrong.
+// consumed returns how much of the text was read before it was found to be invalid.
 func consumed(text string) int {
 	counter := &byteReader{text: text}
 	var err error
@@ -146,7 +146,7 @@ func (b *byteReader) Read(into []byte) (int, error) {
 	return 1, nil
 }
 
-// column returns the first column of a line at which the text, cut off there, is wrong in the same way, or 0 if
+// column returns the first column of a line at which the text, if it is cut off there, has the same fault, or 0 if
 // unknown.
 func (s *search) column(line int, message string) int {
 	before, this := strings.Join(s.lines[:line-1], ""), []rune(strings.TrimRight(s.lines[line-1], "\r\n"))

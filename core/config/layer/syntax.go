@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The messages of the YAML package that this file explains. Messages of one kind are located in the same way.
+// The YAML package's messages that this file explains.
 const (
 	noKey        = "did not find expected key"
 	noItem       = "did not find expected '-' indicator"
@@ -33,26 +33,26 @@ const (
 	tabInBlock   = "found a tab character where an indentation space is expected"
 )
 
-// explanations say what each message means, and what to do, in the words of someone editing the file. They
-// contain no text from the file, which may be secret.
+// explanations describes what each message means, and what to do, in the words of someone editing the file. It
+// contains no text from the file, which may be secret.
 func explanations() map[string]string {
 	const (
-		tab   = "there is a tab in the indentation of this line: YAML is indented with spaces"
+		tab   = "there is a tab in the indentation of this line; indent YAML with spaces"
 		quote = "the quoted text that begins here has no closing quote"
 	)
 	return map[string]string{
-		noKey:      "a key is expected here: begin the keys of one mapping in the same column, and let nothing follow a closing quote or bracket",
-		noItem:     "an item of a list is expected here: begin the items of one list with - in the same column",
-		noStart:    "nothing can follow here: begin the keys of one mapping in the same column",
-		noContent:  "a value is expected here: quote a string that begins with a comma, a bracket or a brace",
-		noAnchor:   "* begins an alias, and there is no anchor (&) of its name before it: quote a string that begins with *",
+		noKey:      "a key is expected here; begin the keys of one mapping in the same column, and put nothing after a closing quote or bracket",
+		noItem:     "a list item is expected here; begin the items of one list with - in the same column",
+		noStart:    "nothing can follow here; begin the keys of one mapping in the same column",
+		noContent:  "a value is expected here; quote a string that begins with a comma, a bracket or a brace",
+		noAnchor:   "* begins an alias, but there is no anchor (&) with its name before it; quote a string that begins with *",
 		noQuote:    quote,
 		noColon:    "a \":\" is expected after this key",
 		noToken:    noToken + " (YAML is indented with spaces, not with tabs; quote texts that begin with @, ` or %)",
-		noMapping:  "a \":\" is not allowed here: indent this line like its neighbouring keys, look for a missing \":\" on the line before, or quote a text that contains \": \"",
-		noEscape:   "there is no such escape: write \\\\ for a backslash between double quotes, or use single quotes",
+		noMapping:  "a \":\" is not allowed here; indent this line like its neighbouring keys, look for a missing \":\" on the line before, or quote a text that contains \": \"",
+		noEscape:   "there is no such escape; write \\\\ for a backslash between double quotes, or use single quotes",
 		noDocument: quote + " before the --- or ... of a document",
-		noTag:      "! begins a tag, and there is no tag of this name: quote a string that begins with !",
+		noTag:      "! begins a tag, but there is no tag with this name; quote a string that begins with !",
 		tabInText:  tab,
 		tabInBlock: tab,
 	}
@@ -101,7 +101,7 @@ func findFault(text string, bytes int) fault {
 		columned = false
 	case noContent:
 		if s.inside {
-			f.message = "the file ends inside a list or mapping: close it with ] or }"
+			f.message = "the file ends inside a list or mapping; close it with ] or }"
 		}
 	}
 	if f.line < 1 || f.line > len(s.lines) {
@@ -117,7 +117,7 @@ func findFault(text string, bytes int) fault {
 
 var syntaxLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// parse returns what the YAML package finds wrong with text, and the line that it names.
+// parse returns the fault that the YAML package finds in text, and the line that it reports.
 func parse(text string) (message string, line int) {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
@@ -146,14 +146,14 @@ func kind(message string) string {
 	return message
 }
 
-// unreadable finds what is not UTF-8, and characters that YAML does not allow.
+// unreadable finds text that is not UTF-8, and characters that YAML does not allow.
 func unreadable(text string) (fault, bool) {
 	f := fault{line: 1, column: 1}
 	for i, c := range text {
 		_, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case c == utf8.RuneError && size == 1:
-			f.message = "the file is not UTF-8: save it in that encoding"
+			f.message = "the file is not UTF-8; save it in that encoding"
 			return f, true
 		case c == '\n':
 			f.line, f.column = f.line+1, 0
@@ -168,7 +168,7 @@ func unreadable(text string) (fault, bool) {
 
 var settingKey = regexp.MustCompile(`^(?:- +)?([A-Za-z_][A-Za-z0-9_.-]{0,63}:)(?:\s|$)`)
 
-// lineKey returns the key that a line begins with, or "" if there is none. It leaves out the rest of the line, which
+// lineKey returns the key at the beginning of a line, or "" if there is none. It leaves out the rest of the line, which
 // may be a secret.
 func lineKey(line string) string {
 	if m := settingKey.FindStringSubmatch(line); m != nil {

@@ -32,7 +32,7 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 		"a key that is indented more":                        {"log:\n  level: info\n    format: json\nhttp: {}\n", 3, 11, `at "format:": a ":" is not allowed here`},
 		"a key between two columns":                          {"http:\n  port: 80\n host: x\nlog: {}\n", 3, 2, `at "host:": a key is expected here`},
 		"an item among keys":                                 {"http:\n  port: 80\n  - x\n", 3, 3, `a key is expected here`},
-		"a key outside of its item":                          {"registries:\n- adapter: directory\n name: x\n", 3, 2, `at "name:": a key is expected here`},
+		"a key outside its item":                             {"registries:\n- adapter: directory\n name: x\n", 3, 2, `at "name:": a key is expected here`},
 		"a key without a colon":                              {"http:\n  host: b\n  port\nlog: {}\n", 3, 3, `a ":" is expected after this key`},
 		"text after a quote":                                 {"log:\n  level: \"info\" x\nhttp: {}\n", 2, 17, `at "level:": a key is expected here`},
 		"a colon in a text":                                  {"http:\n  host: a: b\nlog: {}\n", 2, 10, `at "host:": a ":" is not allowed here`},

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxNodes = 100_000 // values in it; aliases count each time they are used
+	maxNodes = 100_000 // values in the file; an alias counts each time it is used
 	maxDepth = 64
 )
 
@@ -21,7 +21,7 @@ type reader struct {
 	file  string
 	env   map[string]string
 	nodes int
-	full  bool // a limit was reached: the rest is not read
+	full  bool // a limit was reached, so the rest is not read
 }
 
 // ReadYAML reads a file's text. Errors are in the layer's problems.
@@ -41,7 +41,7 @@ func ReadYAML(file string, text []byte, env map[string]string) *Layer {
 		if err != nil {
 			r.syntax(string(text))
 		} else {
-			r.problem(&second, "", "a second document: the configuration is one document")
+			r.problem(&second, "", "there is a second document; the configuration must be a single document")
 		}
 	}
 	switch root := r.read(doc.Content[0], "", 0).(type) {
@@ -62,7 +62,7 @@ func (r *reader) problem(n *yaml.Node, path, format string, args ...any) {
 func (r *reader) read(n *yaml.Node, path string, depth int) any {
 	if r.nodes++; r.full || r.nodes > maxNodes || depth > maxDepth {
 		if !r.full {
-			r.problem(n, path, "more than %d values, or nested deeper than %d", maxNodes, maxDepth)
+			r.problem(n, path, "there are more than %d values, or they are nested more than %d levels deep", maxNodes, maxDepth)
 		}
 		r.full = true
 		return nil
@@ -95,7 +95,7 @@ func (r *reader) mapping(n *yaml.Node, path string, depth int) map[string]any {
 			continue
 		}
 		if key.Tag == "!!merge" {
-			r.problem(key, path, "<< is not part of YAML 1.2: write the keys out, or use an alias for the whole value")
+			r.problem(key, path, "<< is not part of YAML 1.2; write the keys out, or use an alias for the whole value")
 			continue
 		}
 		at := Join(path, key.Value)
@@ -117,7 +117,7 @@ func (r *reader) scalar(n *yaml.Node, path string) any {
 			quoted = true
 		case "!!int", "!!float", "!!bool", "!!null":
 		default:
-			r.problem(n, path, "the tag %s has no meaning here", n.Tag)
+			r.problem(n, path, "the tag %s is not allowed here", n.Tag)
 			return nil
 		}
 	}

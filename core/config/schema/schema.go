@@ -13,7 +13,7 @@ import (
 )
 
 // schemaFile is the single source of truth for the file's keys, types, defaults, enums and descriptions.
-// x-wants, if set, tells people what a value must be.
+// x-wants, if set, describes in prose what a value must be.
 //
 //go:embed schema.json
 var schemaFile []byte
@@ -21,7 +21,7 @@ var schemaFile []byte
 const schemaID = "urn:ropewalk:config"
 
 // Adapter is the JSON Schema of one built-in adapter's own settings: a self-contained object schema. If it is
-// present, Load checks the adapter's settings and editors know them; otherwise only the adapter checks them.
+// present, Load checks the adapter's settings and editors can complete them; otherwise only the adapter checks them.
 type Adapter struct {
 	Kind     string // a kind of plugin, such as "auth"
 	Name     string
@@ -109,7 +109,7 @@ func (s *Schema) add(a Adapter) error {
 	return nil
 }
 
-// Section returns the schema of the sections that name adapters of a kind.
+// Section returns the schema of the sections for adapters of a kind.
 func (s *Schema) Section(kind string) map[string]any {
 	properties := s.root["properties"].(map[string]any)
 	switch kind {

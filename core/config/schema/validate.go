@@ -49,7 +49,7 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			v.refuse(append(slices.Clone(e.InstanceLocation), name), "unknown key%s", Nearest(name, Known(part)))
+			v.reject(append(slices.Clone(e.InstanceLocation), name), "unknown key%s", Nearest(name, Known(part)))
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
@@ -57,13 +57,13 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			v.miss(e.InstanceLocation, k.Prop, "requires "+name+purpose(k.Prop, name))
+			v.reportMissing(e.InstanceLocation, k.Prop, "requires "+name+purpose(k.Prop, name))
 		}
 	case *kind.PropertyNames: // the library does not locate these reliably; see config.check
 	case *kind.OneOf, *kind.AnyOf, *kind.Not:
-		v.miss(e.InstanceLocation, "", "must be "+wants)
+		v.reportMissing(e.InstanceLocation, "", "must be "+wants)
 	case *kind.Enum:
-		v.refuse(e.InstanceLocation, "%s", v.notOneOf(e.InstanceLocation, k))
+		v.reject(e.InstanceLocation, "%s", v.notOneOf(e.InstanceLocation, k))
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range e.Causes {
 			if !explained(cause, e.Causes) {
@@ -71,7 +71,7 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 			}
 		}
 	default:
-		v.refuse(e.InstanceLocation, "%s", plainly(k, wants))
+		v.reject(e.InstanceLocation, "%s", plainText(k, wants))
 	}
 }
 
@@ -87,8 +87,8 @@ func explained(e *jsonschema.ValidationError, all []*jsonschema.ValidationError)
 	})
 }
 
-// plainly describes what is wrong with one value, without showing it.
-func plainly(k jsonschema.ErrorKind, wants string) string {
+// plainText describes what is wrong with one value, without showing it.
+func plainText(k jsonschema.ErrorKind, wants string) string {
 	switch k := k.(type) {
 	case *kind.Type:
 		want := make([]string, len(k.Want))
@@ -113,10 +113,10 @@ func plainly(k jsonschema.ErrorKind, wants string) string {
 	if wants != "" {
 		return "must be " + wants
 	}
-	return "does not fit the schema: " + strings.Join(k.KeywordPath(), "/")
+	return "does not match the schema: " + strings.Join(k.KeywordPath(), "/")
 }
 
-// word returns an operator's word for a JSON type.
+// word returns the word for a JSON type that operators use.
 func word(jsonType string) string {
 	switch jsonType {
 	case "string":
@@ -156,17 +156,17 @@ func (v *validation) require(location []string, name string, names []string) {
 			v.report(layer.Join(v.path(location), key), v.path(location), "unknown key"+nearestOnly(key, []string{name}))
 		}
 	}
-	v.miss(location, name, "is required")
+	v.reportMissing(location, name, "is required")
 }
 
-// refuse reports a value and removes it.
-func (v *validation) refuse(location []string, format string, args ...any) {
+// reject reports a value and removes it.
+func (v *validation) reject(location []string, format string, args ...any) {
 	v.report(v.path(location), v.path(location), fmt.Sprintf(format, args...))
 	v.bad = append(v.bad, location)
 }
 
-// miss reports that something is missing. Existing values are kept.
-func (v *validation) miss(location []string, name, message string) {
+// reportMissing reports that something is missing. Existing values are kept.
+func (v *validation) reportMissing(location []string, name, message string) {
 	around := v.path(location)
 	path := around
 	if name != "" {
@@ -287,7 +287,7 @@ func prune(root map[string]any, location []string) {
 	}
 }
 
-// dropEmpty removes known keys that have no value: if every line below `http:` is commented out, `http` counts as not
+// dropEmpty removes known keys that have no value: if every line under `http:` is commented out, `http` is treated as not
 // set.
 func (s *Schema) dropEmpty(part map[string]any, value any) {
 	switch value := value.(type) {
@@ -311,7 +311,7 @@ func (s *Schema) dropEmpty(part map[string]any, value any) {
 	}
 }
 
-// childOf returns the schema of a key: its own, or else the one for all other keys; nil for an unknown key.
+// childOf returns the schema of a key: its own, or else the one for all other keys. It returns nil for an unknown key.
 func childOf(part map[string]any, key string) map[string]any {
 	properties, _ := part["properties"].(map[string]any)
 	if child, ok := properties[key].(map[string]any); ok {

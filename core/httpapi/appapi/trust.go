@@ -51,7 +51,7 @@ type approvalResponse struct {
 	Server      string             `json:"server"`
 	Caller      person             `json:"caller"`
 	Account     string             `json:"account,omitempty"`
-	Arguments   json.RawMessage    `json:"arguments"`
+	Arguments   json.RawMessage    `json:"arguments,omitempty"`
 	State       core.ApprovalState `json:"state"`
 	RequestedAt string             `json:"requestedAt"`
 	ExpiresAt   string             `json:"expiresAt"`

@@ -144,7 +144,7 @@ func (n Network) mayName(port uint16) bool {
 // isClosed reports whether an address is open only to apps that list it as a destination: addresses of this
 // machine, and those where clouds serve a machine's secrets.
 func isClosed(ip netip.Addr, isOwn func(netip.Addr) bool) bool {
-	return isReserved(ip) || isReserved(embedded(ip)) || isOwn(ip) || isOwn(embedded(ip))
+	return slices.ContainsFunc(append(embedded(ip), ip), func(a netip.Addr) bool { return isReserved(a) || isOwn(a) })
 }
 
 // isReserved reports whether an address is closed on every machine.
@@ -152,19 +152,36 @@ func isReserved(ip netip.Addr) bool {
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() || slices.Contains(metadataServices(), ip.String())
 }
 
-// embedded returns the IPv4 address that a translator or tunnel connects to for an IPv6 address: NAT64 (RFC 6052 and
-// 8215), SIIT (RFC 7915), 6to4 and IPv4-compatible addresses. For any other address it returns the address itself.
-func embedded(ip netip.Addr) netip.Addr {
+// embedded returns the IPv4 addresses that a translator or tunnel may connect to for an IPv6 address: NAT64 (RFC 6052 and
+// 8215), SIIT (RFC 7915), 6to4, Teredo (RFC 4380), ISATAP (RFC 5214) and IPv4-compatible addresses.
+func embedded(ip netip.Addr) (all []netip.Addr) {
 	raw := ip.As16()
-	for _, prefix := range []string{"64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96"} {
-		if netip.MustParsePrefix(prefix).Contains(ip) {
-			return netip.AddrFrom4([4]byte(raw[12:]))
-		}
+	in := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(ip) })
 	}
-	if netip.MustParsePrefix("2002::/16").Contains(ip) {
-		return netip.AddrFrom4([4]byte(raw[2:]))
+	at := func(places ...int) {
+		all = append(all, netip.AddrFrom4([4]byte{raw[places[0]], raw[places[1]], raw[places[2]], raw[places[3]]}))
 	}
-	return ip
+	// An ISATAP address can have any prefix.
+	isatap := slices.Contains([]string{"\x00\x00\x5e\xfe", "\x02\x00\x5e\xfe"}, string(raw[8:12]))
+	if isatap || in("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96") {
+		at(12, 13, 14, 15)
+	}
+	if in("64:ff9b:1::/48") { // a network may use a longer prefix in it, so the address can be in any of four places
+		at(6, 7, 9, 10)
+		at(7, 9, 10, 11)
+		at(9, 10, 11, 12)
+		// In the places that the network does not use, zeros are padding.
+		all = slices.DeleteFunc(all, netip.Addr.IsUnspecified)
+	}
+	if in("2002::/16") {
+		at(2, 3, 4, 5)
+	}
+	if in("2001::/32") { // the server, and the client, whose address is inverted
+		at(4, 5, 6, 7)
+		all = append(all, netip.AddrFrom4([4]byte{^raw[12], ^raw[13], ^raw[14], ^raw[15]}))
+	}
+	return all
 }
 
 // metadataServices returns the addresses of the clouds' metadata services that are not link-local: those of Amazon

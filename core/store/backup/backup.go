@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// Write writes a consistent snapshot of the state into a new file, whether or not servers are using the state. The
+// Write writes a consistent snapshot of the state to a new file, whether or not servers are using the state. The
 // file contains the secrets of apps, so it has mode 0600. It appears complete, verified and synced, or not at all, and
 // never replaces an existing file.
 func Write(ctx context.Context, at database.Location, file string) error {
@@ -27,18 +27,18 @@ func Write(ctx context.Context, at database.Location, file string) error {
 	return nil
 }
 
-// explained adds advice to an error from writing a file. A backup only reads the state, so the disk that is full must be
+// explained adds advice to an error from writing a file. A backup only reads the state, so a full disk must be
 // the one with the file.
 func explained(file string, err error) error {
 	if !database.FileFull(err) {
 		return database.Explain(err)
 	}
-	return core.Wrap(core.CodeUnavailable, err, "the disk of "+filepath.Dir(file)+" is full: free some space there, or choose another directory")
+	return core.Wrap(core.CodeUnavailable, err, "the disk of "+filepath.Dir(file)+" is full; free some space there, or choose another directory")
 }
 
 func write(ctx context.Context, at database.Location, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
-		return errors.New("the file exists: choose another name; a backup never overwrites a file")
+		return errors.New("the file already exists; choose another name, because a backup never overwrites a file")
 	}
 	if err := checkDirectory(filepath.Dir(file)); err != nil {
 		return err
@@ -78,16 +78,16 @@ func createEmpty(path string) error {
 	return f.Close()
 }
 
-// checkDirectory returns an error that says what is wrong with the directory of a new file.
+// checkDirectory returns an error that describes what is wrong with the directory of a new file.
 func checkDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the directory %s does not exist: create it (mkdir -p), or name a file in another directory", dir)
+		return fmt.Errorf("the directory %s does not exist; create it (mkdir -p), or choose a file in another directory", dir)
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory: name a file in another directory", dir)
+		return fmt.Errorf("%s is not a directory; choose a file in another directory", dir)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func checkDirectory(dir string) error {
 // copyOutOfFile copies an SQLite file into an empty one.
 func copyOutOfFile(ctx context.Context, path, part string) error {
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("there is nothing to back up: %w; name the server's home with --home or ROPEWALK_HOME (the packages use /var/lib/ropewalk)", err)
+		return fmt.Errorf("there is nothing to back up: %w; specify the server's home with --home or ROPEWALK_HOME (the packages use /var/lib/ropewalk)", err)
 	}
 	db, err := database.OpenSQLite(path, database.Visitor())
 	if err != nil {
@@ -122,7 +122,7 @@ func copyOutOfServer(ctx context.Context, at database.Location, part string) err
 		return err
 	}
 	if latest := migrations.Latest(); found < latest {
-		return fmt.Errorf("%s has schema %d, this program knows %d: start this version's server once, or back up with the old version", database.Address(c), found, latest)
+		return fmt.Errorf("%s has schema %d, but this program requires %d; start a server of this version once, or back up with the old version", database.Address(c), found, latest)
 	}
 	into, err := database.OpenSQLite(part, database.Copier())
 	if err != nil {

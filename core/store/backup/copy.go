@@ -19,14 +19,14 @@ func copyAll(ctx context.Context, from, to *sql.Tx) error {
 	return nil
 }
 
-// stateSetting is the setting that identifies the state for the permissions of apps. Copies leave it out.
+// stateSetting is the setting that identifies the state for apps' permissions. Copies leave it out.
 const stateSetting = "permissions.state"
 
-const maxTogetherBytes = 8 << 20 // bytes of large values that one statement copies
+const maxTogetherBytes = 8 << 20 // bytes of large values copied by one statement
 
 func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 	query := `SELECT * FROM ` + table
-	if table == "settings" { // permissions apply to the state in which they were decided, not to a copy (package apps)
+	if table == "settings" { // permissions apply to the state in which they were granted, not to a copy (package apps)
 		query += ` WHERE name <> '` + stateSetting + `'`
 	}
 	rows, err := from.QueryContext(ctx, query)
@@ -71,7 +71,7 @@ func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 // content are left out: notices, runs, open questions, pending logins, kept results.
 func Tables() []string {
 	return []string{
-		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "standing_approvals", "cookies", "api_keys", "settings",
+		"users", "identities", "workspaces", "members", "bundles", "bundle_parts", "installations", "pins", "pin_versions", "standing_approvals", "cookies", "api_keys", "settings",
 		"accounts", "account_clients", "account_revocations", "account_lists", "account_own_lists", "kept_lists", "views",
 		"collections", "conversations", "conversation_accounts", "messages", "attachments", "words", "word_sets", "usage_records",
 	}

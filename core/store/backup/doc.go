@@ -1,4 +1,4 @@
-// Package backup writes the state into a file, and restores it.
+// Package backup writes the state to a file, and restores it.
 //
 // A backup is always an SQLite file, even if the state is in a PostgreSQL database, so it can also move the state from
 // one kind of database to the other. It contains every table with lasting content (copy.go) and the SHA-256 of each,

@@ -23,7 +23,7 @@ import (
 )
 
 // Restore replaces the state with a backup, all or nothing. It returns an error if the file is not a valid backup,
-// if a server has the state open, or if there is state already and replace is not set. A replaced SQLite file is
+// if a server has the state open, or if there is already state and replace is not set. A replaced SQLite file is
 // kept next to the new one, under the name that is returned; the rows of a PostgreSQL database are deleted.
 func Restore(ctx context.Context, at database.Location, file string, replace bool) (kept string, err error) {
 	if err := Verify(ctx, file); err != nil {
@@ -52,7 +52,7 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 	_, err = os.Lstat(path)
 	there := err == nil
 	if there && !replace {
-		return "", fmt.Errorf("%s already contains data: move it away, or set --replace, which keeps it next to the new one under another name", path)
+		return "", fmt.Errorf("%s already contains data; move it away, or use --replace, which keeps it next to the new one under another name", path)
 	}
 	if err := removeStale(filepath.Dir(path)); err != nil {
 		return "", err
@@ -76,7 +76,7 @@ func restoreFile(ctx context.Context, path, file string, replace bool) (kept str
 	return kept, errors.Join(os.Rename(part, path), syncPath(filepath.Dir(path)))
 }
 
-// forgetState removes the identity of the state from a restored file, so that the permissions of apps are pending until
+// forgetState removes the identity of the state from a restored file, so that apps' permissions are pending until
 // a person confirms them.
 func forgetState(ctx context.Context, part string) (err error) {
 	db, err := database.OpenSQLite(part, database.Visitor())
@@ -89,7 +89,7 @@ func forgetState(ctx context.Context, part string) (err error) {
 }
 
 // keepOld gives the state a second name. It also moves the log next to it, which must not be read with another
-// database. If the state is intact, the log is first written into it.
+// database. If the state is intact, the log is first written to it.
 func keepOld(ctx context.Context, path string) (kept string, err error) {
 	kept = path + ".replaced-" + time.Now().UTC().Format("20060102-150405.000")
 	if db, err := database.OpenSQLite(path, database.Visitor()); err == nil {
@@ -109,7 +109,7 @@ func keepOld(ctx context.Context, path string) (kept string, err error) {
 
 const copyPrefix = ".restore-"
 
-// removeStale removes copies that killed restores left in a directory. The caller holds the lock of the state, so no
+// removeStale removes copies that killed restores left in a directory. The caller holds the state's lock, so no
 // other restore is using them.
 func removeStale(dir string) error {
 	stale, err := filepath.Glob(filepath.Join(dir, copyPrefix+"*"))
@@ -155,7 +155,7 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 		return err
 	}
 	if !free {
-		return fmt.Errorf("servers are using %s: stop them first", database.Address(c))
+		return fmt.Errorf("servers are using %s; stop them first", database.Address(c))
 	}
 	part, err := copyFile(ctx, file, "")
 	if err != nil {
@@ -174,7 +174,7 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 	defer func() { _ = db.Close() }()
 	return database.Exclusively(ctx, db, database.LockSchema, func() error {
 		if found, err := migrations.Version(ctx, goose.DialectPostgres, db); err == nil && found > migrations.Latest() {
-			return fmt.Errorf("a newer ropewalk wrote %s (schema %d, this program knows %d), and a restore cannot remove its tables: create the database anew (dropdb, createdb), and restore into it",
+			return fmt.Errorf("%s was written by a newer ropewalk (schema %d, but this program supports only %d), and a restore cannot remove its tables; recreate the database (dropdb, createdb), and restore into it",
 				database.Address(c), found, migrations.Latest())
 		}
 		if err := migrations.Apply(ctx, goose.DialectPostgres, db, hclog.NewNullLogger()); err != nil {
@@ -196,7 +196,7 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 			return err
 		}
 		if used && !replace {
-			return fmt.Errorf("%s already contains data: use an empty database, or set --replace, which deletes the existing data", database.Address(c))
+			return fmt.Errorf("%s already contains data; use an empty database, or --replace, which deletes the existing data", database.Address(c))
 		}
 		for _, table := range slices.Backward(Tables()) {
 			if _, err := to.ExecContext(ctx, `DELETE FROM `+table); err != nil {
@@ -207,7 +207,7 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 	})
 }
 
-// hasState reports whether the database contains more than what a server creates at its first start.
+// hasState reports whether the database contains more than what a server creates on its first start.
 func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 	err = tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM users WHERE id <> $1) OR EXISTS (SELECT 1 FROM installations)
 		OR EXISTS (SELECT 1 FROM collections) OR EXISTS (SELECT 1 FROM settings WHERE name <> $3) OR EXISTS (SELECT 1 FROM usage_records)
@@ -215,7 +215,7 @@ func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 	return used, err
 }
 
-// giveTo changes the owner of a file to a directory's owner: root may restore for a server that runs as another user,
+// giveTo changes the owner of a file to a directory's owner. root may restore for a server that runs as another user,
 // which otherwise could not open the state. It does nothing for users other than root.
 func giveTo(file, dir string) error {
 	info, err := os.Stat(dir)

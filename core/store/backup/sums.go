@@ -15,7 +15,7 @@ import (
 )
 
 // A backup has a separate table with a checksum of each of its tables. SQLite checks the structure of a file but
-// not the content of its rows: without checksums, a flipped bit in a message would be restored.
+// not the content of its rows. Without checksums, a flipped bit in a message would be restored.
 
 const createSums = `CREATE TABLE ` + database.BackupSums + ` (part TEXT PRIMARY KEY, rows BIGINT NOT NULL, sha256 TEXT NOT NULL)`
 
@@ -33,7 +33,7 @@ func writeSums(ctx context.Context, path string) error {
 			}
 		}
 		for _, table := range Tables() {
-			if there, err := hasTable(ctx, tx, table); err != nil || !there { // missing in the state of an older version
+			if there, err := hasTable(ctx, tx, table); err != nil || !there { // older versions lack some tables
 				if err != nil {
 					return err
 				}
@@ -56,7 +56,7 @@ type part struct {
 	rows      int64
 }
 
-// verifySums compares the tables of a backup with its checksums. A backup from a version that wrote none passes.
+// verifySums compares a backup's tables with its checksums. A backup from a version that wrote none passes.
 func verifySums(ctx context.Context, db *sql.DB) error {
 	there, err := hasTable(ctx, db, database.BackupSums)
 	if err != nil || !there {
@@ -64,7 +64,7 @@ func verifySums(ctx context.Context, db *sql.DB) error {
 	}
 	parts, err := readParts(ctx, db)
 	if err != nil {
-		return fmt.Errorf("the file is damaged: its sums cannot be read: %w", err)
+		return fmt.Errorf("the file is damaged: its checksums cannot be read: %w", err)
 	}
 	if err := checkParts(ctx, db, parts); err != nil {
 		return err
@@ -75,18 +75,18 @@ func verifySums(ctx context.Context, db *sql.DB) error {
 			return fmt.Errorf("the file is damaged: part %s cannot be read: %w", p.name, err)
 		}
 		if rows != p.rows || sum != p.sum {
-			return fmt.Errorf("the file is damaged: part %s has %d rows with SHA-256 %s, the backup was made with %d rows and %s", p.name, rows, sum, p.rows, p.sum)
+			return fmt.Errorf("the file is damaged: part %s has %d rows with SHA-256 %s, but had %d rows with %s when the backup was made", p.name, rows, sum, p.rows, p.sum)
 		}
 	}
 	return nil
 }
 
-// checkParts returns an error unless the checksums cover exactly those of Tables that the backup has. A backup from an
+// checkParts returns an error unless the checksums cover exactly those of Tables that the backup contains. A backup from an
 // older version may lack tables.
 func checkParts(ctx context.Context, db *sql.DB, parts []part) error {
 	for _, p := range parts {
 		if !slices.Contains(Tables(), p.name) {
-			return fmt.Errorf("the file is damaged: %.50q is not a part of a backup", p.name)
+			return fmt.Errorf("the file is damaged: %.50q is not part of a backup", p.name)
 		}
 	}
 	for _, table := range Tables() {
@@ -98,7 +98,7 @@ func checkParts(ctx context.Context, db *sql.DB, parts []part) error {
 			return err
 		}
 		if there {
-			return fmt.Errorf("the file is damaged: the sum of part %s is missing", table)
+			return fmt.Errorf("the file is damaged: the checksum of part %s is missing", table)
 		}
 	}
 	return nil
@@ -172,6 +172,6 @@ func addValue(h hash.Hash, value any) {
 	case []byte:
 		kind, content = 'b', v
 	}
-	_, _ = h.Write(binary.BigEndian.AppendUint64([]byte{kind}, uint64(len(content)))) // a hash never fails
+	_, _ = h.Write(binary.BigEndian.AppendUint64([]byte{kind}, uint64(len(content)))) // writing to a hash never fails
 	_, _ = h.Write(content)
 }

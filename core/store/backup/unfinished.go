@@ -49,7 +49,7 @@ func (u *unfinished) file() string { return filepath.Join(u.dir, "backup.db") }
 // remove removes the directory.
 func (u *unfinished) remove() error { return errors.Join(os.RemoveAll(u.dir), u.lock.Close()) }
 
-// removeAbandoned removes the files that killed backups of this user left in dir: copies of the state, including its
+// removeAbandoned removes the files that this user's killed backups left in dir, which are copies of the state, including its
 // secrets.
 func removeAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -67,13 +67,13 @@ func removeAbandoned(dir string) error {
 		}
 		err = errors.Join(os.RemoveAll(path), lock.Close())
 		if err != nil {
-			return fmt.Errorf("removing the remains of an earlier backup: %w", err)
+			return fmt.Errorf("removing what an earlier backup left behind: %w", err)
 		}
 	}
 	return nil
 }
 
-// lockDirectory locks a directory of this user. It returns nil if another process holds the lock, and an error that is
+// lockDirectory locks one of this user's directories. It returns nil if another process holds the lock, and an error that is
 // fs.ErrNotExist if the directory was removed.
 func lockDirectory(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// Verify reads a whole file and returns nil if it is a valid backup, or else an error that says what is wrong with it.
+// Verify reads a whole file and returns nil if it is a valid backup, or else an error that describes what is wrong with it.
 func Verify(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -34,13 +34,13 @@ func Verify(ctx context.Context, path string) error {
 	if err == nil {
 		err = verifyDatabase(ctx, db)
 	}
-	if database.Damaged(err) { // not the usual advice, which is to restore a backup
-		return errors.New("the file is damaged or is not a backup: choose another one")
+	if database.Damaged(err) { // the usual advice, to restore a backup, makes no sense here
+		return errors.New("the file is damaged or is not a backup; choose another one")
 	}
 	return err
 }
 
-// verifySchema returns an error for content that the state never has and that the checksums do not cover. This includes
+// verifySchema returns an error for content that is never part of the state and that the checksums do not cover. This includes
 // bytes after the last page, because a restore would copy any number of them. It also includes triggers and views,
 // which would run in the server with every read or write of their table.
 func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
@@ -49,7 +49,7 @@ func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 		return database.Explain(err)
 	}
 	if size > pages*pageSize {
-		return fmt.Errorf("the file is damaged: it has %d bytes, and %d pages of %d", size, pages, pageSize)
+		return fmt.Errorf("the file is damaged: it is %d bytes long, but its %d pages of %d bytes take up less", size, pages, pageSize)
 	}
 	var kind, name string
 	err := db.QueryRowContext(ctx, `SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1`).Scan(&kind, &name)
@@ -59,10 +59,10 @@ func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	case err != nil:
 		return database.Explain(err)
 	}
-	return fmt.Errorf("it was changed: it has the %s %q, which a state does not have", kind, name)
+	return fmt.Errorf("the file was modified: it contains the %s %q, which is not part of a ropewalk database", kind, name)
 }
 
-// CheckKeys returns nil if the keys decrypt every encrypted record in a backup, or else an error that says what is
+// CheckKeys returns nil if the keys decrypt every encrypted record in a backup, or else an error that describes what is
 // wrong.
 func CheckKeys(ctx context.Context, path string, keys *seal.Keys) error {
 	db, err := database.OpenSQLite(path, database.Reader())
@@ -83,7 +83,7 @@ func verifyDatabase(ctx context.Context, db *sql.DB) error {
 	}
 	var version int64
 	if err := db.QueryRowContext(ctx, `SELECT MAX(version_id) FROM goose_db_version WHERE is_applied`).Scan(&version); err != nil {
-		return fmt.Errorf("it is not a state of ropewalk: %w", database.Explain(err))
+		return fmt.Errorf("it is not a ropewalk database: %w", database.Explain(err))
 	}
 	if err := migrations.Check(version); err != nil {
 		return err
@@ -94,7 +94,7 @@ func verifyDatabase(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = broken.Close() }()
 	if broken.Next() {
-		return errors.New("the file is damaged: it has rows that refer to missing ones")
+		return errors.New("the file is damaged: it contains rows that refer to missing ones")
 	}
 	if err := broken.Err(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func verifyDatabase(ctx context.Context, db *sql.DB) error {
 	return verifySums(ctx, db)
 }
 
-// verifyDefinitions returns an error for tables and indexes that the state never has, or that have a different
+// verifyDefinitions returns an error for tables and indexes that are never part of the state, or that have a different
 // definition. The checksums do not cover definitions, and their expressions run in the server. The expected definitions
 // are those that the file's migrations produce.
 func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
@@ -134,14 +134,14 @@ func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
 	for what, text := range found {
 		switch want, known := wanted[what]; {
 		case !known:
-			return fmt.Errorf("it was changed: it has the %s, which a state does not have", what)
+			return fmt.Errorf("the file was modified: it contains the %s, which is not part of a ropewalk database", what)
 		case want != text:
-			return fmt.Errorf("it was changed: its %s is not defined as in a state", what)
+			return fmt.Errorf("the file was modified: its %s differs from the one that ropewalk creates", what)
 		}
 	}
 	for what := range wanted {
 		if _, there := found[what]; !there && what != `table "`+database.BackupSums+`"` { // older versions wrote no checksums
-			return fmt.Errorf("it was changed: it lacks the %s", what)
+			return fmt.Errorf("the file was modified: the %s is missing", what)
 		}
 	}
 	return nil

@@ -19,14 +19,14 @@ const (
 	pollInterval   = time.Second            // how often to look for notices, in case the database does not wake the server
 	purgeInterval  = time.Minute            // how often to delete old notices
 	retryInterval  = 500 * time.Millisecond // after a database error
-	closeTimeout   = 2 * time.Second        // how long a server that stops tries to write its remaining events
+	closeTimeout   = 2 * time.Second        // how long a server that is stopping tries to write its remaining events
 	checkInterval  = 3 * time.Second        // how long a notification connection may be silent before it is checked
 	checkTimeout   = 3 * time.Second        // how long to wait for the response to a check
 	maxUnwritten   = 1024                   // notices waiting to be written
 	maxWriteAtOnce = 200
 )
 
-// Cluster connects this server with the other servers on one PostgreSQL database. It has its own
+// Cluster connects this server with the other servers that use the same PostgreSQL database. It has its own
 // connection, on which the database wakes it when another server writes a notice. While that connection is
 // broken, the server polls for notices every second.
 type Cluster struct {
@@ -44,8 +44,8 @@ type Cluster struct {
 	health      health
 }
 
-// Connect opens the notification connection, which holds database.LockInUse: from then on nobody
-// can restore a backup. Call Start or Disconnect next.
+// Connect opens the notification connection, which holds database.LockInUse, so that nobody
+// can restore a backup from then on. Call Start or Disconnect next.
 func Connect(ctx context.Context, c *pgx.ConnConfig, log hclog.Logger) (*Cluster, error) {
 	id := rand.Text()
 	conn, err := listenOn(ctx, c, id)
@@ -60,7 +60,7 @@ func Connect(ctx context.Context, c *pgx.ConnConfig, log hclog.Logger) (*Cluster
 // Disconnect closes the connection of a Cluster that has not been started.
 func (c *Cluster) Disconnect(ctx context.Context) { closeConn(ctx, c.conn) }
 
-// Start joins the cluster. From now on, no notice of another server is missed. stop leaves the cluster, and
+// Start joins the cluster. From then on, no notice from another server is missed. stop leaves the cluster, and
 // returns when everything has ended. The schema must be up to date.
 func (c *Cluster) Start(ctx context.Context, db *database.Database) (stop func() error, err error) {
 	c.db = db
@@ -91,7 +91,7 @@ func (c *Cluster) Subscribe(deliver func(core.Event)) (stop func()) {
 }
 
 // Changes returns a channel with the changes that other servers make. It is closed when ctx ends. A slow reader
-// does not miss changes, but repeated changes of the same thing are delivered once.
+// does not miss changes, but repeated changes to the same thing are delivered once.
 func (c *Cluster) Changes(ctx context.Context) <-chan core.Change {
 	out := make(chan core.Change)
 	q := newChangeQueue()

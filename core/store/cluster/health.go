@@ -21,7 +21,7 @@ type health struct {
 	writeErr     error
 }
 
-// Check returns core.CodeUnavailable if, for three seconds, the notices of other servers have not been read or
+// Check returns core.CodeUnavailable if, for three seconds, notices from other servers have not been read or
 // this server's own notices have not been written.
 func (c *Cluster) Check() error {
 	h := &c.health

@@ -19,7 +19,7 @@ func listenOn(ctx context.Context, c *pgx.ConnConfig, server string) (*pgx.Conn,
 	}
 	free, err := database.AcquireInUse(ctx, conn, `SELECT pg_advisory_lock_shared($1)`)
 	if err == nil && !free {
-		err = errors.New("a backup is being restored: start the server when it has finished")
+		err = errors.New("a backup is being restored; start the server when that is done")
 	}
 	if err == nil {
 		class, object := presenceLock(server)
@@ -63,7 +63,7 @@ func (c *Cluster) listen(ctx context.Context, conn *pgx.Conn) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.log.Warn("notification connection lost; polling for changes by other servers every second until it returns", "error", err)
+		c.log.Warn("notification connection lost; polling for changes by other servers every second until it is restored", "error", err)
 		for conn = nil; conn == nil; {
 			if !sleep(ctx, retryInterval) {
 				return
@@ -85,7 +85,7 @@ func (c *Cluster) reconnect(ctx context.Context) *pgx.Conn {
 }
 
 // waitForNotices wakes the reader until the connection breaks or ctx ends, and then closes the connection. If
-// nothing arrives, it checks the connection: a dead connection looks like one without notices.
+// nothing arrives, it checks the connection, because a dead connection looks like one without notices.
 func (c *Cluster) waitForNotices(ctx context.Context, conn *pgx.Conn) error {
 	defer closeConn(ctx, conn)
 	for {
@@ -96,7 +96,7 @@ func (c *Cluster) waitForNotices(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// waitOnce returns when there is a notice, or when none has come within checkInterval and a check has shown that
+// waitOnce returns when there is a notice, or when none has arrived within checkInterval and a check has shown that
 // the connection is alive.
 func (c *Cluster) waitOnce(ctx context.Context, conn *pgx.Conn) error {
 	quiet, cancel := context.WithTimeout(ctx, checkInterval)

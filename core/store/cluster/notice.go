@@ -52,8 +52,8 @@ func writeNotices(ctx context.Context, tx *sql.Tx, origin string, add []notice) 
 	return err
 }
 
-// readNotices returns the next notices after a number, and the number to continue from. missed reports that
-// some in between are gone.
+// readNotices returns the next notices after a number, and the number to continue from. missed reports whether
+// some in between have been deleted.
 func readNotices(ctx context.Context, db *database.Database, after int64) (found []notice, next int64, missed bool, err error) {
 	var last int64
 	if err := db.Get(ctx, "reading the number of notices", `SELECT n FROM counters WHERE name = 'notices'`, nil, &last); err != nil || last == after {

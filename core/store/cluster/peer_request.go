@@ -36,7 +36,7 @@ const (
 // Handler answers a question from another server. It must return when ctx ends.
 type Handler = func(ctx context.Context, question json.RawMessage) json.RawMessage
 
-// requests holds the peer requests of this server: those that it sent, and those that it is working on. The zero
+// requests contains this server's peer requests: those that it sent, and those that it is working on. The zero
 // value has none.
 type requests struct {
 	mu      sync.Mutex
@@ -44,14 +44,14 @@ type requests struct {
 	topics  map[string]*topic      // the topics of questions that this server answers, by name
 }
 
-// topic holds the questions of one handler.
+// topic contains the questions for one handler.
 type topic struct {
 	handle  func(notice) (accepted bool)
 	working map[string]context.CancelFunc // cancels the questions in progress, by request id
 }
 
-// Request has another server answer a question about a topic. The error is core.CodeNotFound if the server no longer
-// exists, and core.CodeUnavailable if it is busy or ended before it answered, or if question or answer are larger than
+// Request asks another server a question about a topic. The error is core.CodeNotFound if the server no longer
+// exists, and core.CodeUnavailable if it is busy or stopped before it answered, or if the question or the answer is larger than
 // 4 MiB.
 // When ctx ends, the other server stops working on the question.
 func (c *Cluster) Request(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
@@ -62,7 +62,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 	replies := c.requests.open(id)
 	defer c.requests.close(id)
 	if !c.post(requestNotice(kindAsk, server, topic, id, question)) {
-		return nil, core.Errorf(core.CodeUnavailable, "too much is waiting to be sent to other servers")
+		return nil, core.Errorf(core.CodeUnavailable, "too many requests are waiting to be sent to other servers")
 	}
 	accepted, asked := false, time.Now()
 	timeout := time.NewTimer(AcceptTimeout)
@@ -83,7 +83,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 			case err != nil:
 				return nil, err
 			case !exists:
-				return nil, core.Errorf(core.CodeNotFound, "the other server is gone")
+				return nil, core.Errorf(core.CodeNotFound, "the other server no longer exists")
 			}
 			timeout.Reset(AcceptTimeout) // the other server is busy
 		case <-ctx.Done():
@@ -177,7 +177,7 @@ func (c *Cluster) answer(ctx context.Context, ask notice, handler Handler) {
 
 // accept processes a notice if it is part of a peer request, and reports whether it is one, even if it is meant for
 // another server. It answers a question immediately if this server cannot work on it, because a server that stays
-// silent counts as gone.
+// silent is assumed to be gone.
 func (c *Cluster) accept(n notice) (isRequest bool) {
 	switch n.change.Kind {
 	case kindAsk, kindWorking, kindAnswer, kindCancel:

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// read passes the notices of other servers to the subscribers until ctx ends.
+// read passes notices from other servers to the subscribers until ctx ends.
 func (c *Cluster) read(ctx context.Context) {
 	poll, purge := time.NewTicker(pollInterval), time.NewTicker(purgeInterval)
 	defer poll.Stop()
@@ -30,7 +30,7 @@ func (c *Cluster) readAll(ctx context.Context) {
 		found, next, missed, err := readNotices(ctx, c.db, c.last)
 		c.health.readDone(err)
 		if err != nil {
-			c.log.Debug("could not read changes by other servers; trying again later", "error", err)
+			c.log.Debug("could not read changes by other servers; retrying later", "error", err)
 			return
 		}
 		c.last = next

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// subscribers holds the recipients of notices in this server. The zero value has none.
+// subscribers contains the recipients of notices in this server. The zero value has none.
 type subscribers struct {
 	mu      sync.Mutex
 	events  map[*func(core.Event)]struct{}
@@ -60,7 +60,7 @@ func (s *subscribers) addChanges(q *changeQueue) (remove func()) {
 	}
 }
 
-// changeQueue holds the changes that a subscriber has not received yet. A change that is already queued is not
+// changeQueue contains the changes that a subscriber has not received yet. A change that is already queued is not
 // added again, so the queue cannot grow beyond the number of things that can change.
 type changeQueue struct {
 	mu       sync.Mutex

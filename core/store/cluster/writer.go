@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// write writes the notices of the outbox until ctx ends, and then those that are still queued.
+// write writes the notices in the outbox until ctx ends, and then those that are still queued.
 func (c *Cluster) write(ctx context.Context) {
 	var batch []notice
 	for ctx.Err() == nil {
@@ -24,7 +24,7 @@ func (c *Cluster) write(ctx context.Context) {
 	}
 }
 
-// addQueued adds the queued notices of the outbox to a batch, up to maxWriteAtOnce.
+// addQueued adds queued notices from the outbox to a batch, up to maxWriteAtOnce.
 func (c *Cluster) addQueued(batch []notice) []notice {
 	for len(batch) < maxWriteAtOnce {
 		select {

@@ -21,7 +21,7 @@ const (
 	PostgreSQL
 )
 
-// Location says where the state is stored.
+// Location is where the state is stored.
 type Location struct {
 	Path string      // the SQLite file, usually <home>/ropewalk.db; created with mode 0600
 	URL  core.Secret // a PostgreSQL database to use instead of the file; Path still determines the home
@@ -38,7 +38,7 @@ type Database struct {
 	group    *groupCommit       // nil with PostgreSQL
 	deadline *deadline
 	observer Observer     // nil measures nothing
-	guard    func() error // returns an error if the file is no longer in its place, in which case writes are refused; nil for no check
+	guard    func() error // returns an error if the file is no longer in place, in which case writes are refused; nil for no check
 	log      hclog.Logger
 
 	closers []func() error // in the order of opening
@@ -78,7 +78,7 @@ type Row interface{ Scan(dest ...any) error }
 type Do = func(ctx context.Context, tx *sql.Tx) error
 
 // Update runs a writing transaction. If it returns nil, the whole transaction is durable; if it returns an
-// error, nothing was changed. what names the operation in the error.
+// error, nothing was changed. what describes the operation in the error.
 func (db *Database) Update(ctx context.Context, what string, do Do) error {
 	return db.update(ctx, what, db.deadline.short, do)
 }
@@ -101,7 +101,7 @@ func (db *Database) update(ctx context.Context, what string, limit limiter, do D
 }
 
 // UpdateGrouped is like Update, but for small writes that are frequent while people chat. In an SQLite file, writes
-// that wait at the same time share a transaction. do may be called twice: the second call must overwrite the results of
+// that are waiting at the same time share a transaction. do may be called twice; the second call must overwrite the results of
 // the first.
 func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) (err error) {
 	if db.group == nil {
@@ -164,7 +164,7 @@ func (db *Database) Exec(ctx context.Context, what, statement string, args ...an
 	return explained(what, err)
 }
 
-// explained says which operation failed, and what to do about it.
+// explained adds to an error which operation failed, and what to do about it.
 func explained(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, Explain(err))

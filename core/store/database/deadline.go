@@ -9,16 +9,16 @@ import (
 
 const (
 	statementTimeout = 5 * time.Second
-	// silentTimeout applies after a statement has exceeded its deadline, until one succeeds: a request with
-	// several statements then fails about as soon as a request with a single one.
+	// silentTimeout applies after a statement has exceeded its deadline, until one succeeds, so that a request with
+	// several statements fails about as soon as a request with a single one.
 	silentTimeout = time.Second
 	longTimeout   = 5 * time.Minute
 )
 
 // errDeadline is the cause of contexts that a deadline of this package has ended.
-var errDeadline = errors.New("the database did not answer in time")
+var errDeadline = errors.New("the database did not respond in time")
 
-// deadline limits the time of PostgreSQL statements, because connections may go silent. A nil deadline limits
+// deadline limits how long PostgreSQL statements may take, because connections may go silent. A nil deadline limits
 // nothing, for files.
 type deadline struct {
 	silent atomic.Bool // the latest statement exceeded its deadline

@@ -16,7 +16,7 @@ import (
 )
 
 // A database without a schema usually means a first start. But if there are files of installed apps, it is more
-// likely that the database was lost, or that storage.url names the wrong one. Starting with an empty database
+// likely that the database was lost, or that storage.url refers to the wrong one. Starting with an empty database
 // would look as if everything had been deleted.
 
 // CheckNewFile returns an error if the database file at path would have to be created although there are installed apps.
@@ -48,8 +48,8 @@ func refuseBesideApps(home, reason string) error {
 	}
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			return fmt.Errorf("%s, but %s holds the files of apps such as %s: restore a backup or check storage.url, "+
-				"or move that directory away to start with an empty state", reason, apps, e.Name())
+			return fmt.Errorf("%s, but %s contains the files of apps such as %s; restore a backup, check storage.url, "+
+				"or move that directory away to start from scratch", reason, apps, e.Name())
 		}
 	}
 	return nil

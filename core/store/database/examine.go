@@ -14,10 +14,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// examineTime limits how long checkPages reads a file: a large file is not read to the end.
+// examineTime limits how long checkPages reads a file, so a large file is not read to the end.
 const examineTime = 5 * time.Second
 
-// Examine returns an error that says why a server could not open the state, or nil. It does not change anything.
+// Examine returns an error that explains why a server could not open the state, or nil. It does not change anything.
 // It reads a file for at most examineTime, and no server may have the file open. A missing file is not an error,
 // because the next start creates it.
 func Examine(ctx context.Context, at Location) error {
@@ -70,7 +70,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	case err != nil:
 		return err
 	case verdict != "ok":
-		return fmt.Errorf("the file is damaged: restore a backup (%s)", verdict)
+		return fmt.Errorf("the file is damaged; restore a backup (%s)", verdict)
 	}
 	return nil
 }

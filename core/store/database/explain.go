@@ -66,15 +66,15 @@ func FileFull(err error) bool {
 func fileAdvice(code int) string {
 	switch code {
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		return damaged + ": restore a backup, or move it away to start with an empty state"
+		return damaged + "; restore a backup, or move it away to start from scratch"
 	case sqlite3.SQLITE_READONLY:
-		return "the file or its folder is read-only: nothing was changed; give the server the right to write there"
+		return "the file or its folder is read-only, so nothing was changed; make it writable by the server's user"
 	case sqlite3.SQLITE_CANTOPEN:
-		return "the file cannot be opened: check that its folder exists and that the server may write there"
+		return "the file cannot be opened; check that its folder exists and is writable by the server's user"
 	case sqlite3.SQLITE_IOERR:
-		return "the disk reported an error: nothing was acknowledged"
+		return "the disk reported an error; nothing was acknowledged"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return "another program holds the database: stop it and try again"
+		return "another program has locked the database; stop it and try again"
 	}
 	return ""
 }
@@ -83,15 +83,15 @@ func fileAdvice(code int) string {
 func serverAdvice(code string) string {
 	switch code {
 	case "28P01", "28000":
-		return "PostgreSQL refused the login: check user and password in storage.url"
+		return "PostgreSQL rejected the login; check the user and password in storage.url"
 	case "3D000":
-		return "there is no such database: create it with createdb, or change storage.url"
+		return "there is no such database; create it with createdb, or change storage.url"
 	case "57014":
-		return "the statement took too long and was cancelled: nothing was changed"
+		return "the statement took too long and was cancelled; nothing was changed"
 	case "42501":
-		return "the user of storage.url lacks a privilege: it must be able to create tables in its schema"
+		return "the user in storage.url lacks a privilege; it must be able to create tables in its schema"
 	case "25006":
-		return "PostgreSQL is read-only, perhaps a standby: point storage.url at the primary"
+		return "PostgreSQL is read-only and may be a standby; point storage.url at the primary"
 	}
 	return ""
 }
@@ -102,8 +102,8 @@ func isUnavailable(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") || code == "53300"
 }
 
-// unreachable reports whether an error concerns the connection itself. File errors do not count, although a
-// system error number is a net.Error, and neither does a caller that cancelled or ran out of time.
+// unreachable reports whether an error concerns the connection itself. File errors do not, although a
+// system error number is a net.Error, and neither do calls that were cancelled or ran out of time.
 func unreachable(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[*net.OpError](err)
@@ -149,5 +149,5 @@ func unavailable(cause error) error {
 
 // diskFull returns the error for a full disk.
 func diskFull(cause error) error {
-	return core.Wrap(core.CodeUnavailable, cause, "the disk of the database is full: nothing was changed; free some space and try again")
+	return core.Wrap(core.CodeUnavailable, cause, "the database's disk is full, so nothing was changed; free some space and try again")
 }

@@ -50,7 +50,7 @@ func (g *groupCommit) write(ctx context.Context, do func(tx *sql.Tx) error) erro
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-g.closed:
-		return errors.New("the state is closed")
+		return errors.New("the database is closed")
 	}
 }
 
@@ -66,7 +66,7 @@ func (g *groupCommit) serve() {
 	}
 }
 
-// commitGroup commits the first write and the writes that are queued by then.
+// commitGroup commits the first write together with the writes that are already queued.
 func (g *groupCommit) commitGroup(ctx context.Context, first groupedWrite) {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -100,7 +100,7 @@ func List[T any](ctx context.Context, db *Database, what, query string, args []a
 	return all, err
 }
 
-// Collect returns the rows of a query. It calls read for each row. Without rows, it returns an empty list.
+// Collect returns the rows of a query. It calls read for each row. If there are none, it returns an empty list.
 func Collect[T any](ctx context.Context, q Querier, query string, args []any, read func(row Row) (T, error)) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

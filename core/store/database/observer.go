@@ -10,7 +10,7 @@ import (
 
 // Observer measures calls to a database.
 type Observer interface {
-	// DatabaseCall records a read or a write; a transaction counts as one call. err is not nil if the database
+	// DatabaseCall records a read or a write; a transaction is one call. err is not nil if the database
 	// failed. A missing row is not an error.
 	DatabaseCall(system, operation string, took time.Duration, err error)
 }
@@ -43,7 +43,7 @@ func failure(err error) error {
 	return err
 }
 
-// String returns the name of the database system, as OpenTelemetry's conventions spell it.
+// String returns the name of the database system, as spelled in OpenTelemetry's conventions.
 func (k Kind) String() string {
 	if k == PostgreSQL {
 		return "postgresql"

@@ -29,8 +29,8 @@ const (
 )
 
 // errURL replaces the library's error, which would repeat parts of the address.
-var errURL = errors.New("storage.url: is not a PostgreSQL address, or a file it names cannot be read; " +
-	"it must be like postgres://user:password@host:5432/database?sslmode=verify-full")
+var errURL = errors.New("storage.url is not a PostgreSQL address, or a file that it refers to cannot be read; " +
+	"it must look like postgres://user:password@host:5432/database?sslmode=verify-full")
 
 // ParseURL parses a PostgreSQL address. Its error does not contain any part of the address.
 func ParseURL(address core.Secret) (*pgx.ConnConfig, error) {
@@ -101,7 +101,7 @@ func AcquireInUse(ctx context.Context, conn *pgx.Conn, lock string) (bool, error
 	return err == nil, err
 }
 
-// Exclusively runs do while it holds the advisory lock key, so that no other server does work under this lock.
+// Exclusively runs do while it holds the advisory lock key, so that no other server works under this lock.
 func Exclusively(ctx context.Context, db *sql.DB, key int64, do func() error) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func CheckUnused(ctx context.Context, at Location) error {
 		return Visible(Explain(err))
 	}
 	if !free {
-		return fmt.Errorf("servers are using %s: stop them first", Address(c))
+		return fmt.Errorf("servers are using %s; stop them first", Address(c))
 	}
 	return nil
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// This file has the code that is specific to SQLite, and postgres.go the code for PostgreSQL. Statements elsewhere
+// This file contains the code that is specific to SQLite, and postgres.go the code for PostgreSQL. Statements elsewhere
 // use $1 for arguments, ON CONFLICT for upserts, and types that both databases treat in the same way.
 
-// Access says how to set up connections to a file.
+// Access specifies how to set up connections to a file.
 type Access struct {
 	connections int
 	pragmas     []string
@@ -62,7 +62,7 @@ func Copier() Access {
 }
 
 // OpenFile opens the state in an SQLite file, which it creates if needed, and brings its schema up to date. The
-// caller must hold the lock of the home.
+// caller must hold the home's lock.
 func OpenFile(ctx context.Context, path string, log hclog.Logger) (_ *Database, err error) {
 	db := &Database{kind: SQLite, log: log}
 	defer func() {
@@ -133,7 +133,7 @@ func makePrivate(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lock makes this process the only one that has the state open, until unlock is called or the process ends, even if it
+// Lock makes this process the only one that has the state open, until unlock is called or the process exits, even if it
 // is killed. The lock file itself remains; it contains the process id, for the error message.
 func Lock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -144,7 +144,7 @@ func Lock(path string) (unlock func() error, err error) {
 		holder, _ := io.ReadAll(io.LimitReader(f, 32))
 		defer func() { _ = f.Close() }()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another server (process %s) has it open: stop that server, or use another home with --home",
+			return nil, fmt.Errorf("another server (process %s) has it open; stop that server, or use another home with --home",
 				strings.TrimSpace(string(holder)))
 		}
 		return nil, fmt.Errorf("locking %s: %w", path, err)
@@ -173,9 +173,9 @@ func inPlace(path string) (func() error, error) {
 		}
 		reason := "was replaced by another file"
 		if err != nil {
-			reason = "is gone"
+			reason = "no longer exists"
 		}
 		return core.Wrap(core.CodeUnavailable, fmt.Errorf("%s %s while the server had it open", path, reason),
-			"the file of the state "+reason+": nothing was changed; stop the server, put its home back, and start it again")
+			"the database file "+reason+", so nothing was changed; stop the server, restore its home, and start it again")
 	}, nil
 }

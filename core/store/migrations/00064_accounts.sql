@@ -1,5 +1,5 @@
 -- +goose Up
--- An account that a person has at a remote app. owner is a user, or '' for an account that everybody in the workspace
+-- A person's account for a remote app. owner is a user, or '' for an account that everybody in the workspace
 -- uses. record has the tokens, encrypted.
 CREATE TABLE accounts (
     id         TEXT PRIMARY KEY,

@@ -1,5 +1,5 @@
 -- +goose Up
--- The identities of users that another provider vouches for than the first one, which is in users.
+-- Users' identities at providers other than the first one, which is in users.
 CREATE TABLE identities (
     issuer    TEXT NOT NULL,
     subject   TEXT NOT NULL,

@@ -1,5 +1,5 @@
 -- +goose Up
--- Tools whose calls need no approval any more, as they are defined. There is one for a tool.
+-- Tools whose calls no longer need approval, as long as their definition is unchanged. There is at most one for a tool.
 CREATE TABLE standing_approvals (
     id         TEXT PRIMARY KEY,
     workspace  TEXT NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- +goose Up
--- Named parts of the tools of a workspace. definition is the JSON of a core.View.
+-- Named subsets of a workspace's tools. definition is the JSON of a core.View.
 CREATE TABLE views (
     workspace  TEXT NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
     name       TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- A message that waits for the end of the run of its conversation: the JSON of a core.Message. It is held by the server that will
--- begin its run; once it is not held any more, it is the last message of the conversation, without an answer.
+-- A message that waits until its conversation's current run ends: the JSON of a core.Message. The server that will run it holds
+-- it until held_until. If the hold lapses, the message becomes the last in the conversation and stays unanswered.
 
 -- +goose Up
 CREATE TABLE queued (

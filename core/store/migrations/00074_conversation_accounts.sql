@@ -1,5 +1,5 @@
 -- +goose Up
--- Which of several accounts at an app the person has chosen for a conversation.
+-- Which of several accounts for an app the person has chosen for a conversation.
 CREATE TABLE conversation_accounts (
     conversation BIGINT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
     app          TEXT NOT NULL,

@@ -1,6 +1,6 @@
 -- +goose Up
--- Results of tools that were too long for whoever called, for an hour. A result goes with the API key, or the membership,
--- that the call was made with.
+-- Tool results that were too long for their caller, kept for an hour. A result is deleted with the API key or the membership
+-- with which the call was made.
 CREATE TABLE results (
     id         TEXT PRIMARY KEY,
     workspace  TEXT NOT NULL,

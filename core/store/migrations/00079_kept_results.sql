@@ -1,6 +1,6 @@
 -- +goose Up
--- Long results and what models said to the definitions of tools. kept_results replaces results, in which every result
--- needed a membership: the admins of an organization call tools without one. Servers of the version before still use
+-- Long results, and models' verdicts on tool definitions. kept_results replaces results, in which every result
+-- needed a membership, although an organization's admins call tools without one. Servers of the previous version still use
 -- results.
 CREATE TABLE kept_results (
     id         TEXT PRIMARY KEY,

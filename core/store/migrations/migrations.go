@@ -19,7 +19,7 @@ var files embed.FS
 // baseline is the version of the first file, which creates the whole schema. The steps before it were never released.
 const baseline = 62
 
-// Latest returns the version that Apply brings a schema to.
+// Latest returns the version to which Apply brings a schema.
 func Latest() int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is valid
 	version, _ := goose.NumericComponent(names[len(names)-1])
@@ -35,7 +35,7 @@ func Version(ctx context.Context, dialect goose.Dialect, db *sql.DB) (int64, err
 	return provider.GetDBVersion(ctx)
 }
 
-// Apply brings the schema up to date. It leaves a schema that Check refuses unchanged.
+// Apply brings the schema up to date. It leaves a schema that Check rejects unchanged.
 func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Logger) error {
 	provider, err := newProvider(dialect, db)
 	if err != nil {
@@ -53,7 +53,7 @@ func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Log
 		return fmt.Errorf("bringing the schema from %d to %d: %w", current, Latest(), err)
 	}
 	if len(results) > 0 {
-		log.Info("schema of the state updated", "from", current, "to", Latest())
+		log.Info("database schema updated", "from", current, "to", Latest())
 	}
 	return nil
 }
@@ -62,9 +62,9 @@ func Apply(ctx context.Context, dialect goose.Dialect, db *sql.DB, log hclog.Log
 func Check(found int64) error {
 	switch latest := Latest(); {
 	case found > latest:
-		return fmt.Errorf("a newer ropewalk wrote it (schema %d, this program knows %d): start that version, or restore a backup", found, latest)
+		return fmt.Errorf("it was written by a newer ropewalk (schema %d, but this program supports only %d); start that version, or restore a backup", found, latest)
 	case found > 0 && found < baseline:
-		return fmt.Errorf("an older ropewalk wrote it (schema %d, this program knows %d and newer): start a version of schema %d once, which updates it, or restore a newer backup",
+		return fmt.Errorf("it was written by an older ropewalk (schema %d, but this program supports only %d and newer); start a version with schema %d once, which updates it, or restore a newer backup",
 			found, baseline, baseline)
 	}
 	return nil
@@ -85,10 +85,10 @@ func Replay(ctx context.Context, from, to *sql.DB) error {
 	for rows.Next() {
 		var version int64
 		if err := rows.Scan(&version); err != nil {
-			return fmt.Errorf("it is not a state of ropewalk: %w", err)
+			return fmt.Errorf("it is not a ropewalk database: %w", err)
 		}
 		if _, err := provider.ApplyVersion(ctx, version, true); err != nil {
-			return fmt.Errorf("it is not a state of ropewalk: its schema cannot be created: %w", err)
+			return fmt.Errorf("it is not a ropewalk database: its schema cannot be created: %w", err)
 		}
 	}
 	return rows.Err()

@@ -26,7 +26,7 @@ func breaking(migration string) []string {
 	return found
 }
 
-func TestNoMigrationBreaksTheVersionBefore(t *testing.T) {
+func TestNoMigrationBreaksThePreviousVersion(t *testing.T) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil || len(names) < 10 {
 		t.Fatalf("%v %v", names, err)

@@ -17,7 +17,7 @@ import (
 
 const keyBytes = 32 // AES-256
 
-// Keys holds the keys of the state. The first key encrypts; all keys decrypt. A nil *Keys neither encrypts
+// Keys contains the keys for the state. The first key encrypts; all keys decrypt. A nil *Keys neither encrypts
 // nor decrypts.
 type Keys struct {
 	all []key
@@ -54,7 +54,7 @@ func Parse(text core.Secret) (*Keys, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, errors.New("a line is too long for keys")
+		return nil, errors.New("a line is too long to contain keys")
 	}
 	if len(keys.all) == 0 {
 		return nil, errors.New("there is no key; `ropewalk encryption new-key` prints one")

@@ -70,7 +70,7 @@ func TestARecordIsReadableOnlyWithItsKeyAndInItsPlace(t *testing.T) {
 		}
 	}
 	if one.current(record) != true || two.current(record) != false {
-		t.Error("the first key decides which records are current")
+		t.Error("the first key should determine which records are current")
 	}
 	for _, k := range []*Keys{nil, newKeys(t, b)} {
 		_, err := k.Open(record, about)
@@ -99,6 +99,6 @@ func TestPlainTextRecordsAreReadAsTheyAre(t *testing.T) {
 	}
 	var none *Keys
 	if none.Seal([]byte("{}"), "x") != "{}" || none.ID() != "" {
-		t.Error("without keys nothing is encrypted")
+		t.Error("without keys, nothing should be encrypted")
 	}
 }

@@ -18,7 +18,7 @@ func (e *UnknownKeyError) Error() string {
 		"(storage.keyFile, storage.keyCommand, storage.key)", e.ID)
 }
 
-// Seal encrypts a record with the first key; without keys it returns the record unchanged. about says where the
+// Seal encrypts a record with the first key; if there are no keys, it returns the record unchanged. about identifies where the
 // record belongs. Decryption needs the same value, so that a record cannot be moved to another place.
 func (k *Keys) Seal(plain []byte, about string) string {
 	if k == nil {
@@ -59,7 +59,7 @@ func (k *Keys) Open(stored, about string) ([]byte, error) {
 // current reports whether a stored record is in the form that Seal would write now.
 func (k *Keys) current(stored string) bool {
 	if k == nil {
-		return true // without keys, encrypted records are left unchanged
+		return true // if there are no keys, encrypted records are left unchanged
 	}
 	return strings.HasPrefix(stored, prefix+k.ID()+":")
 }

@@ -65,7 +65,7 @@ func Check(ctx context.Context, q database.Querier, k *Keys) error {
 	return err
 }
 
-// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many.
+// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many there were.
 // It changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
 func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err error) {
 	var todo []stored
@@ -109,7 +109,7 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 const RewrittenSetting = "seal.rewritten"
 
 // Rewrite removes the earlier forms of records from the files of the database, after they were encrypted with the
-// current key. It does nothing if that was already done. After a crash, the next start does it.
+// current key. It does nothing if that has already been done. After a crash, the next start does it.
 func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 	if k == nil {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// This file finds a page of search results if there are many matches and all of them are old: going through
+// This file finds a page of search results if there are many matches and all of them are old, because going through
 // everything that is newer would take too long. Conversations are numbered in the order of their creation, so the
 // page probably consists of the matches with the highest numbers. A conversation with a lower number belongs on the
 // page only if it was changed later than the last of these. There are few such conversations, and the database finds
-// them with just the index of the order.
+// them using only the index for the order.
 //
 // BenchmarkConversations in core/store covers this case.
 
-const candidates = 10 // for each place on the page, how many of the conversations with the highest numbers to read
+const candidates = 10 // how many of the conversations with the highest numbers to read for each place on the page
 
 // findByNumber returns the same as scan. It returns false if the numbers say nothing about the order, because
 // many conversations were imported or changed much later.

@@ -10,8 +10,8 @@ import (
 const (
 	// compactFrom is how many single rows a search may read for its words before it requests compaction.
 	compactFrom  = 1_000
-	compactRows  = 4_000 // rows compacted at a time: other writes to the file or the collection wait for it
-	maxRequested = 64    // collections waiting for compaction; beyond that, a later search requests it again
+	compactRows  = 4_000 // rows compacted at a time; other writes to the file or the collection wait
+	maxRequested = 64    // collections waiting for compaction; for any others, a later search requests it again
 )
 
 // Start compacts collections in the background when searches request it, until stop is called.

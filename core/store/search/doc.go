@@ -5,6 +5,6 @@
 // conversation numbers for each word and page of 65,536 conversations. The package also chooses between going
 // through the conversations in order and using the index.
 //
-// It does not return conversations but their numbers. A collection holds the conversations of one person in one
+// It does not return conversations but their numbers. A collection contains one person's conversations in one
 // workspace, and a search reads only one collection.
 package search

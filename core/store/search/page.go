@@ -8,9 +8,9 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Limits holds the numbers of conversations at which a search changes its method. They do not affect the result.
+// Limits contains the numbers of conversations at which a search changes its method. They do not affect the result.
 type Limits struct {
-	ByNumber int // up to this many matches are read by their numbers; more are looked for in the page's order
+	ByNumber int // up to this many matches are read by number; if there are more, the search follows the page's order
 	Scan     int // conversations to go through, in order, in one query
 	Later    int // maximum number of conversations with other numbers, changed later, for a search by number (by_number.go)
 }

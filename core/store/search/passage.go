@@ -57,8 +57,8 @@ func around(text string, at int) string {
 	if cut := len(before) - passageBefore; cut > 0 {
 		head, before = "…", before[cut:]
 	}
-	if most := passageLength - len(before); len(after) > most {
-		tail, after = "…", after[:most]
+	if room := passageLength - len(before); len(after) > room {
+		tail, after = "…", after[:room]
 	}
 	return head + strings.Join(strings.Fields(string(before)+string(after)), " ") + tail
 }

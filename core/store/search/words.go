@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// This file splits text into the words of the index. Case, width and accents are ignored. Scripts without
+// This file splits text into the words in the index. Case, width and accents are ignored. Scripts without
 // spaces (Han, Kana, Thai …) are split into overlapping pairs of characters.
 
 const (

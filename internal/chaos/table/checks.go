@@ -57,7 +57,7 @@ func attacks() []check {
 		{"Connects that wait until descriptors", "core/process", "TestAnAppCannotReachTheServersAddressesWhenDescriptorsRunOut"},
 		{"Credentials next to a runtime", "core/process/sandbox", "TestRuntimesOpenOnlyTheirInterpreterLibrariesAndPackages"},
 		{"Credentials next to a runtime", "test/e2e/install", "TestARuntimeInAHomeReadsOnlyItsOwnFiles"},
-		{"An app or a plugin that runs as the user of the server", "test/e2e/apps", "TestAnAppIsNotTheOwnerOfItsServer"},
+		{"An app or a plugin that runs as the server's user", "test/e2e/apps", "TestAnAppIsNotTheOwnerOfItsServer"},
 		{"Another user's process on the control", "core/control", "TestAHomeThatOthersCanChangeHasNoSocket|TestAnotherUsersSocketGetsNoCommand"},
 		{"A backup with tables", "core/store", "TestARestoreThatIsRefusedChangesNothing"},
 		{"A resource of an app, or an attachment", "core/httpapi", "TestAnAppsResourceIsNeverServedAsAScript"},

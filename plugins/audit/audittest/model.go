@@ -194,7 +194,7 @@ func (w *world) writes(s *stream, records []audit.Record, sentence string) {
 	defer cancel()
 	w.note("Write to %.20q: %s", s.name, numbers(records))
 	if err := w.p.Sink.Write(ctx, s.name, records); err != nil {
-		w.fail("the error "+err.Error(), "OK", sentence)
+		w.fail("the error "+kit.ErrorText(err), "OK", sentence)
 	}
 	s.keep(records)
 }
@@ -228,7 +228,7 @@ func (w *world) read(name string) (kept []audit.Record) {
 	for after := uint64(0); ; after = kept[len(kept)-1].Sequence {
 		page, err := read(ctx, name, after, audit.MaxRecords)
 		if err != nil {
-			w.fail(fmt.Sprintf("Read of %.20q after %d: the error %v", name, after, err), "the records, or none", unknown)
+			w.fail(fmt.Sprintf("Read of %.20q after %d: the error %s", name, after, kit.ErrorText(err)), "the records, or none", unknown)
 		}
 		if len(page) == 0 {
 			return kept
@@ -321,7 +321,7 @@ func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, de
 	case err == nil:
 		w.fail("OK", "UNAVAILABLE", noHope)
 	case !errors.Is(err, plugins.ErrUnavailable) && !late:
-		w.fail("the error "+err.Error(), "UNAVAILABLE", notNow)
+		w.fail("the error "+kit.ErrorText(err), "UNAVAILABLE", notNow)
 	}
 }
 
@@ -337,7 +337,7 @@ func (w *world) insist(s *stream, records []audit.Record) {
 			return
 		}
 		if time.Now().After(until) || w.ctx.Err() != nil {
-			w.fail("the error "+err.Error(), "OK, because nothing is wrong now", notNow)
+			w.fail("the error "+kit.ErrorText(err), "OK, because nothing is wrong now", notNow)
 		}
 		_ = kit.Pause(w.ctx, 50*time.Millisecond)
 	}

@@ -196,7 +196,7 @@ func (w *world) refuses(s *stream, how int) {
 		return
 	}
 	if err := w.p.Sink.Write(w.ctx, name, batch); !errors.Is(err, plugins.ErrInvalid) {
-		w.fail(fmt.Sprint(err), "INVALID_ARGUMENT", refused)
+		w.fail(kit.ErrorText(err), "INVALID_ARGUMENT", refused)
 	}
 	w.check(s, refused)
 	w.write(s, good)
@@ -217,7 +217,7 @@ func (w *world) pages(s *stream, after uint64, limit int) {
 		got, err := reader.Read(w.ctx, s.name, after, limit)
 		w.history = append(w.history[:len(w.history):len(w.history)], fmt.Sprintf("Read of %.20q after %d, at most %d", s.name, after, limit))
 		if err != nil {
-			w.fail("the error "+err.Error(), "records, or none", unknown)
+			w.fail("the error "+kit.ErrorText(err), "records, or none", unknown)
 		}
 		var want []audit.Record
 		for _, r := range s.kept {

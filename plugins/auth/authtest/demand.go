@@ -102,7 +102,7 @@ func (d *demand) check(ctx context.Context, id auth.Identity, err error) error {
 // said formats a result for a report.
 func said(id auth.Identity, err error) string {
 	if err != nil {
-		return clip(err.Error(), 200)
+		return clip(kit.ErrorText(err), 200)
 	}
 	return clip(fmt.Sprintf("OK: subject %q of %q, organization %q, role %q, e-mail address %q, scopes %q, until %s", id.Subject, id.Issuer, id.OrganizationID, id.OrgRole, id.Email, id.Scopes, id.ExpiresAt.UTC()), 600)
 }

@@ -91,7 +91,7 @@ func revocationsHold(ctx context.Context, s Subject) {
 func (w *watch) staysOpen(long time.Duration) {
 	select {
 	case <-w.ended:
-		kit.Reject(fmt.Sprintf("the stream ended: %v", w.err), "a stream that stays open", sOpen, "Watch")
+		kit.Reject("the stream ended: "+kit.ErrorText(w.err), "a stream that stays open", sOpen, "Watch")
 	case <-time.After(long):
 	}
 }
@@ -124,7 +124,7 @@ func (st *stage) revokes(ctx context.Context, r *Revoking) {
 	case first := <-w.found:
 		reports = append(reports, first)
 	case <-w.ended:
-		fail(fmt.Sprintf("the stream ended: %v", w.err), "a report of the revocation", sOpen)
+		fail("the stream ended: "+kit.ErrorText(w.err), "a report of the revocation", sOpen)
 	case <-time.After(st.trial.Limit(reportTime)):
 		fail("nothing", "a report of the revocation within two seconds", sWatch)
 	}

@@ -3,6 +3,9 @@ package status
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -64,18 +67,41 @@ func FromStatus(err error) error {
 	}
 	for _, row := range table() {
 		if s.Code() == row.code {
-			return &remoteError{message: s.Message(), is: row.err, also: row.also}
+			return &remoteError{message: s.Message(), code: s.Code(), is: row.err, also: row.also}
 		}
 	}
-	return &remoteError{message: s.Message()}
+	return &remoteError{message: s.Message(), code: s.Code()}
+}
+
+var words = regexp.MustCompile("[a-z][A-Z]")
+
+// Text returns an error as its code and message: INTERNAL "the database failed". An error that did not arrive as a status
+// and is not in the table has no code, only a message. It returns OK for nil.
+func Text(err error) string {
+	if err == nil {
+		return codes.OK.String()
+	}
+	code, message := codes.Unknown, err.Error()
+	if remote, ok := errors.AsType[*remoteError](err); ok {
+		code = remote.code
+	} else if s, ok := status.FromError(err); ok {
+		code, message = s.Code(), s.Message()
+	} else if code = status.Code(ToStatus(err)); code == codes.Internal {
+		return message
+	}
+	name := strings.ToUpper(words.ReplaceAllStringFunc(code.String(), func(pair string) string { return pair[:1] + "_" + pair[1:] }))
+	return fmt.Sprintf("%s %q", strings.Replace(name, "CANCELED", "CANCELLED", 1), message)
 }
 
 // NewError returns an error with the given message that errors.Is reports to be is.
-func NewError(message string, is error) error { return &remoteError{message: message, is: is} }
+func NewError(message string, is error) error {
+	return &remoteError{message: message, code: status.Code(ToStatus(is)), is: is}
+}
 
 // remoteError has the message of the plugin and the identity of the host's error.
 type remoteError struct {
 	message  string
+	code     codes.Code
 	is, also error
 }
 

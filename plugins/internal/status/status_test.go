@@ -66,6 +66,16 @@ func TestAnErrorIsTheSameOnBothSides(t *testing.T) {
 			}
 		})
 	}
+	for err, want := range map[error]string{
+		rpcstatus.FromStatus(status.Error(codes.Internal, "lost")): `INTERNAL "lost"`, rpcstatus.FromStatus(status.Error(codes.ResourceExhausted, "")): `RESOURCE_EXHAUSTED ""`,
+		fmt.Errorf("call: %w", context.DeadlineExceeded): `DEADLINE_EXCEEDED "call: context deadline exceeded"`, context.Canceled: `CANCELLED "context canceled"`,
+		status.Error(codes.DataLoss, "lost"): `DATA_LOSS "lost"`, errors.New("not from the plugin"): "not from the plugin",
+		rpcstatus.NewError("closed", plugins.ErrUnavailable): `UNAVAILABLE "closed"`, nil: "OK",
+	} {
+		if got := rpcstatus.Text(err); got != want {
+			t.Errorf("the text of %v is %s, want %s", err, got, want)
+		}
+	}
 	if rpcstatus.ToStatus(nil) != nil || rpcstatus.FromStatus(nil) != nil {
 		t.Error("nil must stay nil")
 	}

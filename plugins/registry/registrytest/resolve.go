@@ -81,7 +81,7 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 		if want.notFound && errors.Is(err, plugins.ErrNotFound) {
 			return nil
 		}
-		return failure(call, "the error "+err.Error(), want.demand, sentence)
+		return failure(call, "the error "+kit.ErrorText(err), want.demand, sentence)
 	}
 	said := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
 	f, known := want.file[pkg.Version]

@@ -305,5 +305,5 @@ func message(err error) string {
 	if err == nil {
 		return "no error"
 	}
-	return "the error " + err.Error()
+	return "the error " + kit.ErrorText(err)
 }

@@ -155,7 +155,7 @@ func refusing(ctx context.Context, trial *kit.Trial, s Subject) {
 		short, cancel := context.WithTimeout(ctx, r.limit)
 		defer cancel()
 		if err := s.Store.Touch(short, nil); err != nil && ctx.Err() == nil {
-			kit.Reject(err.Error(), "OK: an empty batch is not an error", sentenceSucceeds, "Touch()")
+			kit.Reject(kit.ErrorText(err), "OK: an empty batch is not an error", sentenceSucceeds, "Touch()")
 		}
 		r.check(ctx)
 	})

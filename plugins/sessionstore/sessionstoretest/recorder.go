@@ -64,7 +64,7 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 		case errors.Is(err, plugins.ErrNotFound) && (op.Method == methodGet || op.Method == methodReplace):
 			ops[i].Answer = answerNotFound
 		default:
-			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, err.Error(), called+limit+unseen
+			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, kit.ErrorText(err), called+limit+unseen
 		}
 	}
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
@@ -77,13 +77,13 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 		r.reject(ops[0], fmt.Sprintf("it answered %v after its deadline", (returned-called-limit).Round(time.Millisecond)), "an answer soon after the deadline", sentenceDeadline)
 	case ops[0].Answer != answerUnseen || (given || r.pending) && (late || errors.Is(err, plugins.ErrUnavailable)):
 	case late:
-		r.reject(ops[0], fmt.Sprintf("no answer within %v", limit), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
+		r.reject(ops[0], fmt.Sprintf("%s after %v", ops[0].Error, (returned-called).Round(time.Millisecond)), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
 	case errors.Is(err, plugins.ErrUnavailable):
-		r.reject(ops[0], err.Error(), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
+		r.reject(ops[0], ops[0].Error, "an answer, because nothing was wrong with the backend", sentenceSucceeds)
 	case r.pending:
-		r.reject(ops[0], err.Error(), "UNAVAILABLE", sentenceUnavailable)
+		r.reject(ops[0], ops[0].Error, "UNAVAILABLE", sentenceUnavailable)
 	default:
-		r.reject(ops[0], err.Error(), "success", sentenceSucceeds)
+		r.reject(ops[0], ops[0].Error, "success", sentenceSucceeds)
 	}
 	return ops[0]
 }
@@ -103,7 +103,9 @@ func (r *recorder) follows(other time.Duration) time.Duration {
 // reject records an answer that no history allows.
 func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
 	same := slices.DeleteFunc(slices.Clone(r.history.Calls), func(call Operation) bool { return call.ID != op.ID })
-	r.wrong = kit.NewFailure(answered, demanded, sentence, r.history.lines(same)...)
+	lines, at := r.history.lines(same, op)
+	failure := kit.NewFailure(answered, demanded, sentence, lines...)
+	failure.Failing, r.wrong = at[0], failure
 }
 
 // happens records what the kit is doing to the store.
@@ -126,7 +128,7 @@ func (r *recorder) refused(ctx context.Context, client int, sentence string, ops
 	case err == nil:
 		answer = answerOK
 	case !errors.Is(err, plugins.ErrInvalid):
-		answer, text = answerUnseen, err.Error()
+		answer, text = answerUnseen, kit.ErrorText(err)
 	}
 	for i := range ops {
 		ops[i].Client, ops[i].Call, ops[i].Return, ops[i].Answer, ops[i].Error = client, called, returned, answer, text
@@ -135,7 +137,8 @@ func (r *recorder) refused(ctx context.Context, client int, sentence string, ops
 	defer r.mu.Unlock()
 	r.history.Calls = append(r.history.Calls, ops...)
 	if answer != answerInvalid && ctx.Err() == nil && r.wrong == nil {
-		r.wrong = kit.NewFailure(cmp.Or(text, r.history.answer(ops[0])), answerInvalid, sentence, r.history.lines(ops)...)
+		lines, _ := r.history.lines(ops)
+		r.wrong = kit.NewFailure(cmp.Or(text, r.history.answer(ops[0])), answerInvalid, sentence, lines...)
 	}
 }
 
@@ -215,5 +218,5 @@ func (r *recorder) works(ctx context.Context, id string) {
 		}
 		kit.Must(kit.Pause(ctx, 20*time.Millisecond))
 	}
-	kit.Reject(err.Error(), "an answer, because the backend has been back for a while", sentenceSucceeds)
+	kit.Reject(kit.ErrorText(err), "an answer, because the backend has been back for a while", sentenceBack)
 }

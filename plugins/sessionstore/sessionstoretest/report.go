@@ -14,24 +14,58 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// failure describes the first answer that fits no order of the operations on one session. Its history ends there. Reads
-// are left out if the rest still fits no order without them.
+// failure describes the first answer that fits no order of the operations on one session. Its history ends there, and
+// is shortened. A call that the model allows to have taken effect only until a certain time, but that would explain the
+// answer if it took effect later, is what the failure is about.
 func (h *History) failure(ops []Operation) *kit.Failure {
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
-	wrong := func(ops []Operation) bool { return h.order(ops) == porcupine.Illegal }
-	last := ops[sort.Search(len(ops)-1, func(i int) bool { return wrong(until(ops, ops[i])) })]
+	last := ops[sort.Search(len(ops)-1, func(i int) bool { return h.wrong(until(ops, ops[i])) })]
 	ops = until(ops, last)
-	for i := len(ops) - 1; i >= 0; i-- {
-		if without := slices.Delete(slices.Clone(ops), i, i+1); ops[i].Method == methodGet && ops[i] != last && wrong(without) {
-			ops = without
-		}
+	effect := last // or the call that took effect too late
+	if i := slices.IndexFunc(ops, func(op Operation) bool { return h.fitsLater(ops, op, last) }); i >= 0 {
+		effect = ops[i]
 	}
-	f := kit.NewFailure(h.answer(last), "an answer that fits some order of the calls that overlap", sentenceOrder, h.lines(ops)...)
-	if worlds := h.before(ops, last); len(worlds) > 0 {
+	lines, at := h.lines(h.shortest(ops, last, effect), last, effect)
+	f := kit.NewFailure(h.answer(last), "an answer that fits some order of the calls that overlap", sentenceOrder, lines...)
+	f.Failing = at[0]
+	if effect != last {
+		f.Demanded, f.Sentence = fmt.Sprintf("the %s of line %d to have no effect after %s", effect.Method, at[1], clock(effect.Return)), sentenceLate
+	} else if worlds := h.before(ops, last); len(worlds) > 0 {
 		touched := slices.ContainsFunc(ops, func(op Operation) bool { return op.Method == methodTouch })
-		f.Demanded, f.Sentence = h.demand(worlds, last), sentenceFor(worlds, last, touched)
+		f.Answered, f.Demanded, f.Sentence = h.answer(last, h.alike(worlds, last)...), h.demand(worlds, last), sentenceFor(worlds, last, touched)
 	}
 	return f
+}
+
+// wrong reports whether the operations on one session fit no order.
+func (h *History) wrong(ops []Operation) bool { return h.order(ops) == porcupine.Illegal }
+
+// fitsLater reports whether all answers would fit if an unseen operation could take effect until last returned.
+func (h *History) fitsLater(ops []Operation, op, last Operation) bool {
+	if op.Answer != answerUnseen || op.Return >= last.Return {
+		return false
+	}
+	ops = slices.Clone(ops)
+	ops[slices.Index(ops, op)].Return = last.Return
+	return h.order(ops) == porcupine.Ok
+}
+
+// shortest leaves out the operations that the failure of last does not need: those without which the rest fits no order
+// either and demands the same. It keeps those that were refused, and those that wrote what the answer shows. If what is
+// demanded is unknown, it leaves out reads only.
+func (h *History) shortest(ops []Operation, last, kept Operation) []Operation {
+	demanded := h.demand(h.before(ops, last), last)
+	for i := len(ops) - 1; i >= 0; i-- {
+		op, rest := ops[i], slices.Delete(slices.Clone(ops), i, i+1)
+		shown := op.Record.ID != "" && op.Record.Subject == last.Got.Subject || op.Method == methodTouch && op.Accessed.Equal(last.Got.LastAccessedAt)
+		if op == last || op == kept || shown || op.Answer == answerInvalid || !h.wrong(rest) {
+			continue
+		}
+		if demanded == "" && op.Method == methodGet || demanded != "" && h.demand(h.before(rest, last), last) == demanded {
+			ops = rest
+		}
+	}
+	return ops
 }
 
 // until returns the operations that began before last returned. The answers of those that returned later do not count.
@@ -121,6 +155,7 @@ func (h *History) demand(worlds []world, last Operation) string {
 			add("%s, because the lifetime ended at %s", answerNotFound, w.over)
 		}
 	}
+	slices.Sort(all) // the same for every history that allows the same
 	const most = 4
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("one of %d other answers", len(all)-most))
@@ -150,23 +185,56 @@ func (h *History) correction(w world, get Operation) string {
 	return "the same, but " + strings.Join(wrong, ", ")
 }
 
-// String returns the window in the form used in reports: in seconds from the start of the history.
+// alike returns the names of the fields in the answer to a Get that are as in every record that was allowed. It never
+// returns those that identify a record.
+func (h *History) alike(worlds []world, get Operation) (names []string) {
+	worlds = slices.DeleteFunc(slices.Clone(worlds), func(w world) bool { return !w.there(get) })
+	for i, f := range fields(h.kept(get.Got)) {
+		differs := func(w world) bool { return fields(w.record())[i].text != f.text }
+		if i > 1 && len(worlds) > 0 && !slices.ContainsFunc(worlds, differs) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// String returns the window in the form used in reports: from the start of the history.
 func (w Window) String() string {
-	from, until := fmt.Sprintf("%.3f", w.From.Seconds()), fmt.Sprintf("%.3fs", w.Until.Seconds())
-	if from+"s" == until {
+	from, until := clock(w.From), clock(w.Until)
+	switch {
+	case from == until:
 		return until
+	case w.Until < time.Hour:
+		from = strings.TrimSuffix(from, "s")
 	}
 	return from + "–" + until
 }
 
-// lines returns the operations and the events before the last of them in the form used in reports. The touches of a batch
-// are one line.
-func (h *History) lines(ops []Operation) (lines []string) {
-	ops, events := slices.Clone(ops), h.Events
+// clock returns a time from the start of the history in the form used in reports.
+func clock(at time.Duration) string {
+	if at < time.Hour {
+		return fmt.Sprintf("%.3fs", at.Seconds())
+	}
+	return span(at.Round(time.Millisecond))
+}
+
+// span returns a duration with its days, if it has any: 29d11h0m59s.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d < day {
+		return d.String()
+	}
+	return fmt.Sprintf("%dd%v", d/day, d%day)
+}
+
+// lines returns the operations and the events before the last of them in the form used in reports, and the numbers of the
+// lines with the given operations. The touches of a batch are one line.
+func (h *History) lines(ops []Operation, of ...Operation) (lines []string, at []int) {
+	ops, events, at := slices.Clone(ops), h.Events, make([]int, len(of))
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
 	for len(ops) > 0 {
 		if len(events) > 0 && events[0].At < ops[0].Call {
-			lines = append(lines, fmt.Sprintf("%.3fs %s", events[0].At.Seconds(), events[0].What))
+			lines = append(lines, clock(events[0].At)+" "+events[0].What)
 			events = events[1:]
 			continue
 		}
@@ -175,9 +243,14 @@ func (h *History) lines(ops []Operation) (lines []string) {
 			n++
 		}
 		lines = append(lines, h.line(ops[:n]))
+		for i := range of {
+			if slices.Contains(ops[:n], of[i]) {
+				at[i] = len(lines)
+			}
+		}
 		ops = ops[n:]
 	}
-	return lines
+	return lines, at
 }
 
 // line returns one call in the form used in reports.
@@ -186,22 +259,22 @@ func (h *History) line(ops []Operation) string {
 	args := shortened(op.ID)
 	switch op.Method {
 	case methodPut:
-		args = fmt.Sprintf("%s, for %v", show(op.Record), op.TTL)
+		args = fmt.Sprintf("%s, for %s", show(op.Record), span(op.TTL))
 	case methodTouch:
 		for i, op := range ops {
 			if i > 0 {
 				args += "; again"
 			}
-			args += fmt.Sprintf(", last accessed %s, for %v", op.Accessed.UTC().Format(timeFormat), op.TTL)
+			args += fmt.Sprintf(", last accessed %s, for %s", op.Accessed.UTC().Format(timeFormat), span(op.TTL))
 		}
 	case methodReplace:
 		lives := "with its lifetime unchanged"
 		if op.TTL != 0 {
-			lives = fmt.Sprintf("for %v", op.TTL)
+			lives = "for " + span(op.TTL)
 		}
 		args = fmt.Sprintf("%s, %s, expecting the owner %s", show(op.Record), lives, shortened(op.Owner))
 	}
-	when := fmt.Sprintf("%.3fs", op.Call.Seconds())
+	when := clock(op.Call)
 	if op.Answer != answerUnseen {
 		when = Window{op.Call, op.Return}.String()
 	}
@@ -210,20 +283,21 @@ func (h *History) line(ops []Operation) string {
 
 const timeFormat = "2006-01-02T15:04:05.000"
 
-func (h *History) answer(op Operation) string {
+// answer returns the answer of an operation in the form used in reports. The named fields of a record are omitted.
+func (h *History) answer(op Operation, omitted ...string) string {
 	switch {
 	case op.Answer == answerUnseen:
-		return fmt.Sprintf("%s, so it takes effect before %.3fs or never", cmp.Or(op.Error, "no answer"), op.Return.Seconds())
+		return fmt.Sprintf("%s, so it takes effect before %s or never", cmp.Or(op.Error, "no answer"), clock(op.Return))
 	case op.Method == methodReplace && op.Answer == answerOK:
 		return fmt.Sprintf("replaced: %t", op.Replaced)
 	case op.Method == methodGet && op.Answer == answerOK:
-		text := show(op.Got)
+		text := show(op.Got, omitted...)
 		if !op.Expires.IsZero() {
 			at := op.Expires.Sub(h.Began)
 			if h.Behind != nil {
 				at += (h.Behind.From + h.Behind.Until) / 2
 			}
-			text += fmt.Sprintf(", expires at %.3fs", at.Seconds())
+			text += ", expires at " + clock(at)
 		}
 		return text
 	}
@@ -252,17 +326,21 @@ func fields(rec sessionstore.Record) []field {
 	}
 	return []field{
 		{"id", rec.ID}, {"subject", rec.Subject}, {"issuer", rec.Issuer}, {"workspace", rec.WorkspaceID}, {"protocol", rec.ProtocolVersion},
-		{"client", rec.ClientInfo.Name}, {"version", rec.ClientInfo.Version}, {"owner", rec.Owner}, {"state", rec.State},
+		{"client name", rec.ClientInfo.Name}, {"client version", rec.ClientInfo.Version}, {"owner", rec.Owner}, {"state", rec.State},
 		{"created", when(rec.CreatedAt)}, {"accessed", when(rec.LastAccessedAt)},
 	}
 }
 
-// show returns a record without its empty fields.
-func show(rec sessionstore.Record) string {
+// show returns a record without its empty fields and without those that are omitted.
+func show(rec sessionstore.Record, omitted ...string) string {
 	var parts []string
 	for _, f := range fields(rec) {
-		if f.text != "" {
+		switch {
+		case f.text == "":
+		case !slices.Contains(omitted, f.name):
 			parts = append(parts, f.name+" "+f.shown())
+		case parts[len(parts)-1] != "…":
+			parts = append(parts, "…")
 		}
 	}
 	return "{" + strings.Join(parts, ", ") + "}"

@@ -1,11 +1,14 @@
 package sessionstoretest_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
@@ -56,14 +59,14 @@ func TestAReportSaysWhatWasWrongWithTheAnswer(t *testing.T) {
 		},
 		"a reported end of the lifetime": {
 			history(put, op{Method: "Get", Got: rec, Expires: at(61)}),
-			[]string{"expires at 61.000s\n", "demanded:     the same, but expires at 3601.000–3602.000s\n"}, nil,
+			[]string{"expires at 61.000s\n", "demanded:     the same, but expires at 1h0m1s–1h0m2s\n"}, nil,
 		},
 		"a lifetime that ended": {
 			history(op{Method: "Put", Record: rec, TTL: second}, op{Method: "Get", Got: rec, Call: 20 * second}),
 			[]string{"demanded:     NOT_FOUND, because the lifetime ended at 2.000–3.000s\n", "NOT_FOUND once the lifetime has ended"}, nil,
 		},
 		"a lifetime that did not end": {
-			history(put, op{Method: "Get", Answer: "NOT_FOUND"}), []string{"which lives until 3601.000–3602.000s\n"}, nil,
+			history(put, op{Method: "Get", Answer: "NOT_FOUND"}), []string{"which lives until 1h0m1s–1h0m2s\n"}, nil,
 		},
 		"an owner": {
 			history(put, op{Method: "Replace", Record: rec, Owner: "x", Replaced: true}),
@@ -76,7 +79,20 @@ func TestAReportSaysWhatWasWrongWithTheAnswer(t *testing.T) {
 		},
 		"the first wrong answer, not one that a call explains that was still running": {
 			history(op{Method: "Put", Record: rec, TTL: time.Hour, Call: second, Return: 30 * second}, op{Method: "Get", Got: rec, Call: 2 * second}, op{Method: "Get", Got: late, Call: 40 * second}),
-			[]string{"the plugin:   {id \"s\", subject \"ada\", issuer \"i\", created 2026-01-02T03:00:01.000, accessed 2026-01-02T03:00:09.000}\n"}, []string{"2.000–3.000s"},
+			[]string{"the plugin:   {id \"s\", subject \"ada\", …, accessed 2026-01-02T03:00:09.000}\n"}, []string{"2.000–3.000s"},
+		},
+		"only the calls that the failure needs": {
+			history(op{Method: "Put", Record: other, TTL: time.Hour}, op{Method: "Delete"}, put, op{Method: "Touch", Accessed: at(2), TTL: 2 * time.Hour}, op{Method: "Get", Got: rec}, op{Method: "Touch", Accessed: at(9), TTL: 29*24*time.Hour + 11*time.Hour},
+				op{Method: "Replace", Record: other, Owner: "x"}, op{Method: "Get", Got: rec}, op{Method: "Delete"}),
+			[]string{"   1  5.000–6.000s client 0: Put(", "   2  11.000–12.000s client 0: Touch(", ", for 29d11h0m0s) -> OK\n>  3  15.000–16.000s client 0: Get(", "demanded:     the same, but accessed"}, []string{"Delete", "Replace", "   4"},
+		},
+		"a value from an earlier call": {
+			history(put, op{Method: "Put", Record: other, TTL: time.Hour}, op{Method: "Get", Got: rec}),
+			[]string{"   1  1.000–2.000s client 0: Put({id \"s\", subject \"ada\"", ">  3  ", "the plugin:   {id \"s\", subject \"ada\", …}\n"}, nil,
+		},
+		"a call that took effect too late": {
+			history(put, op{Method: "Put", Record: other, TTL: time.Hour, Answer: "unseen", Error: `UNAVAILABLE "gone"`, Return: 4739 * time.Millisecond}, op{Method: "Get", Got: rec}, op{Method: "Get", Got: other, Call: 7 * second}),
+			[]string{`-> UNAVAILABLE "gone", so it takes effect before 4.739s or never`, "demanded:     the Put of line 2 to have no effect after 4.739s\n", `the contract: "it takes effect before its deadline plus 300 ms, or never"`}, nil,
 		},
 		"a batch that was refused and done": {
 			history(put, op{Method: "Touch", Accessed: at(9), TTL: second, Answer: "INVALID_ARGUMENT", Call: 5 * second}, op{Method: "Touch", Accessed: at(9), TTL: -second, Answer: "INVALID_ARGUMENT", Call: 5 * second},
@@ -119,6 +135,13 @@ func TestAReportShowsWhatTheKitDidAndWhatThePluginAnswered(t *testing.T) {
 				return c.rightTouch()
 			}),
 			[]string{") -> OK\n", "the plugin:   OK\n", "demanded:     INVALID_ARGUMENT\n"},
+		},
+		"the code of an error": {
+			sessionstoretest.Sequential, removes(func(*call) error { return plugins.Unavailable(errors.New("too busy")) }),
+			[]string{`-> UNAVAILABLE "unavailable: too busy", so it`, `the plugin:   UNAVAILABLE "unavailable: too busy"` + "\n"},
+		},
+		"an error of a call that should have succeeded in time": {
+			sessionstoretest.Sequential, removes(func(*call) error { return context.DeadlineExceeded }), []string{`the plugin:   DEADLINE_EXCEEDED "context deadline exceeded" after `},
 		},
 		"a process that was killed": {
 			sessionstoretest.Killed, func(s *store) { behind(s, "put") }, []string{"s kill -9\n", "Such a write survives the end of the process"},

@@ -113,7 +113,7 @@ func TestRequestsThatTheAPIRefuses(t *testing.T) {
 		}
 	}
 	failure := s.Do(t, "POST", call, `{"tool":"sample__fail","arguments":{"reason":"so"}}`)
-	if o := failure.Object(t); failure.Status != 200 || o["isError"] != true || o["result"] != "failed as asked: so" {
+	if o := failure.Object(t); failure.Status != 200 || o["isError"] != true || o["result"] != "failed as requested: so" {
 		t.Errorf("a tool's own failure: %d %s", failure.Status, failure.Body)
 	}
 	if got := s.Do(t, "GET", "/v1/health", nil, "X-Request-Id: mine-1").Header.Get("X-Request-Id"); got != "mine-1" {

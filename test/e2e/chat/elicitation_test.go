@@ -32,7 +32,7 @@ func TestAPersonAnswersAnAppsQuestionInAChat(t *testing.T) {
 			id, _ := q["id"].(string) // the run may have ended in the meantime
 			a := s.Do(t, "POST", "/v1/chat/elicitations/"+id, `{"action":"decline"}`)
 			answered := a.Status == 409 && strings.Contains(a.Body, "already_answered")
-			over := a.Status == 404 && strings.Contains(a.Body, "the run that asked it is over")
+			over := a.Status == 404 && strings.Contains(a.Body, "its run is over")
 			if !answered && !over {
 				t.Errorf("a second reply: %d %s", a.Status, a.Body)
 			}

@@ -42,7 +42,7 @@ func published(name, version string, pkg object) object {
 func TestASearchInAnUnknownRegistryReturns404(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
-	if a := s.Do(t, "GET", "/v1/registries/search?query=x&registry=moon", nil); a.Status != 404 || a.Body != `{"error":"not_found","message":"no registry is named \"moon\""}` {
+	if a := s.Do(t, "GET", "/v1/registries/search?query=x&registry=moon", nil); a.Status != 404 || a.Body != `{"error":"not_found","message":"there is no registry \"moon\""}` {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }

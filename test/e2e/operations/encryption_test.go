@@ -110,7 +110,7 @@ func TestNoFileOrBackupContainsAnAppsSecret(t *testing.T) {
 	}
 	e.command(t, 1, "does not exist; `ropewalk encryption rotate` creates it", "serve", "--port", "0")
 	e.command(t, 1, "it is encrypted with the key ", "encryption", "rotate")
-	e.command(t, 1, "without the key the server does not start", "doctor")
+	e.command(t, 1, "the server does not start without the key", "doctor")
 	if err := os.Rename(right, keys); err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,12 @@ import { api } from "../api/client";
 import { parseJson } from "../api/digits";
 import { ApiError } from "../api/http";
 
+const permissions = ["camera", "microphone", "geolocation", "clipboardWrite"] as const;
+
 /** The settings and permissions that a view asks for, in _meta.ui of its resource. */
 export interface ViewMeta {
   csp?: { connectDomains?: string[]; resourceDomains?: string[]; frameDomains?: string[]; baseUriDomains?: string[] };
-  permissions?: Partial<Record<"camera" | "microphone" | "geolocation" | "clipboardWrite", object>>;
+  permissions?: Partial<Record<(typeof permissions)[number], object>>;
   prefersBorder?: boolean;
 }
 
@@ -39,5 +41,12 @@ async function read(server: string, uri: string): Promise<ViewResource> {
   });
   if (!response.headers.get("Content-Type")?.startsWith("application/json")) return { uri, text: data, meta: {} };
   const body = parseJson(data) as { uri: string; mimeType?: string; text: string; _meta?: { ui?: ViewMeta } };
-  return { uri: body.uri, mimeType: body.mimeType, text: body.text, meta: body._meta?.ui ?? {} };
+  return { uri: body.uri, mimeType: body.mimeType, text: body.text, meta: known(body._meta?.ui ?? {}) };
+}
+
+/** Drops the permissions that MCP Apps doesn't define: the names end up in the frame's allow attribute. */
+function known(meta: ViewMeta): ViewMeta {
+  const asked = meta.permissions ?? {};
+  const kept = permissions.filter((name) => Object.hasOwn(asked, name)).map((name) => [name, asked[name]]);
+  return { ...meta, permissions: Object.fromEntries(kept) as ViewMeta["permissions"] };
 }

@@ -182,9 +182,9 @@ func (a *assembly) begin(e event, pieces model.Pieces) {
 func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
 	switch e.Delta.Type + " of " + p.kind {
 	case "text_delta of text":
-		said := p.decoder.Add(e.Delta.Text)
-		p.text = append(p.text, said...)
-		a.watch.Say(pieces, said)
+		text := p.decoder.Add(e.Delta.Text)
+		p.text = append(p.text, text...)
+		a.watch.Say(pieces, text)
 	case "thinking_delta of thinking":
 		p.thinking = model.JoinStrings(p.thinking, e.Delta.Thinking)
 		a.watch.Think(pieces, plain(e.Delta.Thinking))
@@ -200,7 +200,7 @@ func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
 	}
 }
 
-// plain decodes a JSON string; "" for anything else.
+// plain decodes a JSON string, or returns "" for anything else.
 func plain(raw json.RawMessage) (text string) {
 	_ = json.Unmarshal(raw, &text)
 	return text

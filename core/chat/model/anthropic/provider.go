@@ -31,8 +31,8 @@ type Provider struct {
 type dialect struct {
 	way       effortWay
 	efforts   model.EffortSubstitutes
-	maxTokens int  // the highest limit on an answer that it accepts; 0 until it has rejected a higher one
-	noCache   bool // it rejects cache_control, as some other servers with the vendor's protocol do
+	maxTokens int  // the highest answer limit that it accepts; 0 until it has rejected a higher one
+	noCache   bool // it rejects cache_control, as do some other servers that use the vendor's protocol
 }
 
 // New returns a provider. It connects on the first call.
@@ -69,7 +69,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	err = a.read(model.NewEventStream(response.Body), pieces)
 	a.watch.Stop(pieces)
 	if err == nil && !a.complete {
-		err = errors.New("the stream ended before the message did")
+		err = errors.New("the stream ended before the message was complete")
 	}
 	if err != nil {
 		return a.answer(), model.FromBreak(ctx, err)
@@ -77,7 +77,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request, and sends it again as long as there is something to learn from the error.
+// post sends a request, and repeats it as long as there is something to learn from the error.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	header := p.header()
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (p *Provider) post(ctx context.Context, name string, r model.Request) (*htt
 		switch {
 		case err == nil || !ok || refused.Status != http.StatusBadRequest:
 			return response, err
-		case body.Thinking != nil && wantsThoughts(refused): // true of this conversation, not of the model
+		case body.Thinking != nil && wantsThoughts(refused): // this is true of the conversation, not of the model
 			r.Effort = ""
 			continue
 		case aboutFiles.MatchString(refused.Message): // the files stay in the conversation, and must not make every later call fail
@@ -127,7 +127,7 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 	return true
 }
 
-// aboutFiles matches complaints about a file that is broken, too large or not where its address says.
+// aboutFiles matches complaints about a file that is broken, too large or not at its address.
 var aboutFiles = regexp.MustCompile(`(?i)\b(?:image|pdf)|\.document\b|download the file`)
 
 // wantsThoughts reports whether a request was rejected because its last tool call, which another model made, comes

@@ -94,7 +94,7 @@ func (r *request) setCacheBreakpoints() {
 	}
 }
 
-// effortWay is one way to tell a model how much effort to spend. The ways are tried in this order.
+// effortWay is one way of specifying a model's effort. The ways are tried in this order.
 type effortWay int
 
 const (
@@ -103,8 +103,8 @@ const (
 	unable
 )
 
-// leastBudget is the smallest budget that the vendor accepts, in tokens.
-const leastBudget = 1024
+// minBudget is the smallest budget that the vendor accepts, in tokens.
+const minBudget = 1024
 
 // setEffort sets the effort in the way that the model accepts.
 func (r *request) setEffort(effort string, d dialect) {
@@ -118,8 +118,8 @@ func (r *request) setEffort(effort string, d dialect) {
 		r.Thinking, r.OutputConfig = &thinking{Type: "adaptive", Display: "summarized"}, &outputConfig{d.efforts.Of(effort)}
 		return
 	}
-	budget := map[string]int{"minimal": leastBudget, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}[effort]
-	if budget = min(budget, r.MaxTokens-leastBudget); budget >= leastBudget {
+	budget := map[string]int{"minimal": minBudget, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}[effort]
+	if budget = min(budget, r.MaxTokens-minBudget); budget >= minBudget {
 		r.Thinking = &thinking{Type: "enabled", Budget: budget}
 	}
 }

@@ -45,7 +45,7 @@ func TestThinkingIsReturnedUnchangedInAnyInterleaving(t *testing.T) {
 	var paths, bodies []string
 	p := anthropic.New(model.Settings{BaseURL: serveEvents(t, events, &paths, &bodies) + "/v1"})
 	t.Cleanup(p.Close)
-	thought, asked := "", []model.Message{model.Said(model.User, "x")}
+	thought, asked := "", []model.Message{model.TextMessage(model.User, "x")}
 	answer, err := p.Call(t.Context(), "m", model.Request{Messages: asked}, model.Pieces{Thought: func(s string) { thought += s }})
 	if err != nil || answer.Text() != "" || !strings.HasPrefix(thought, "x < ") {
 		t.Fatalf("%+v, %q, %v", answer, thought, err)

@@ -111,7 +111,7 @@ func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
 		want   model.Failure
 	}{
 		"too many requests": {429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`, model.RateLimited},
-		"a wrong key":       {401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, model.Auth},
+		"an invalid key":    {401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, model.Auth},
 		"too long":          {400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, model.TooLong},
 		"overloaded":        {529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.Overloaded},
 		"not JSON":          {500, `<html>`, model.ServerError},

@@ -35,7 +35,7 @@ func TestRequestsAreSentAsDocumented(t *testing.T) {
 	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k"})
 	defer p.Close()
 	answer, err := p.Call(t.Context(), "m", model.Request{
-		System: []string{"a", "b"}, MaxTokens: 7, Messages: []model.Message{model.Said(model.User, "x"), model.Said(model.Assistant, "y"), model.Said(model.User, "z")},
+		System: []string{"a", "b"}, MaxTokens: 7, Messages: []model.Message{model.TextMessage(model.User, "x"), model.TextMessage(model.Assistant, "y"), model.TextMessage(model.User, "z")},
 		Tools: []model.Tool{{Name: "t1"}, {Name: "t.2", Description: "d", Schema: json.RawMessage(`{"type":"object","properties":{"a":{}},"additionalProperties":false}`)}},
 	}, model.Pieces{})
 	if err != nil || answer.Usage != (model.Usage{Input: 3, Output: 9, CacheRead: 40, CacheWrite: 5}) {
@@ -73,7 +73,7 @@ func TestAnErrorOrSilenceInTheStreamIsAFailure(t *testing.T) {
 	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k", Idle: 100 * time.Millisecond})
 	defer p.Close()
 	for name, want := range map[string]model.Failure{"loud": model.Overloaded, "silent": model.Broken} {
-		_, err := p.Call(t.Context(), name, model.Request{MaxTokens: 1, Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+		_, err := p.Call(t.Context(), name, model.Request{MaxTokens: 1, Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 		known, ok := errors.AsType[*model.Error](err)
 		if !ok || known.Failure != want {
 			t.Errorf("%s gives %v", name, err)

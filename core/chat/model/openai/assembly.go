@@ -50,7 +50,7 @@ type delta struct {
 	Refusal   string          `json:"refusal"`
 	ToolCalls []callDelta     `json:"tool_calls"`
 
-	// What the server needs back with the message.
+	// What must be returned to the server with the message.
 	ReasoningContent json.RawMessage `json:"reasoning_content"` // DeepSeek, Qwen
 	Reasoning        json.RawMessage `json:"reasoning"`         // vLLM, OpenRouter
 	ReasoningDetails json.RawMessage `json:"reasoning_details"` // OpenRouter

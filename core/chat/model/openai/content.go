@@ -76,7 +76,7 @@ func (t *thought) block() (model.Block, bool) {
 }
 
 // merge adds a piece of a member to the value so far. Strings are joined, lists continue, and objects have their
-// members merged. For anything else, the latest value wins.
+// members merged. For anything else, the latest value is used.
 func merge(before, next json.RawMessage) json.RawMessage {
 	switch {
 	case !present(before):

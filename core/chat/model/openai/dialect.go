@@ -15,7 +15,7 @@ import (
 type dialect struct {
 	completionTokens bool // the limit is max_completion_tokens: https://platform.openai.com/docs/api-reference/chat/create
 	otherLimit       bool // the other name of the limit has been tried
-	maxTokens        int  // the highest limit on an answer that it accepts; 0 until it has rejected a higher one
+	maxTokens        int  // the highest answer limit that it accepts; 0 until it has rejected a higher one
 	noStreamOptions  bool
 	noEffort         bool
 	efforts          model.EffortSubstitutes
@@ -25,14 +25,14 @@ type dialect struct {
 	noFiles          bool
 	filesInTools     bool // images are a part of the tool message: https://docs.mistral.ai/capabilities/vision
 	bridged          bool // a user message may not follow a tool message: https://docs.mistral.ai/capabilities/function_calling
-	namedResults     bool // a tool message has the tool's name: https://ai.google.dev/gemini-api/docs/openai
+	namedResults     bool // a tool message contains the tool's name: https://ai.google.dev/gemini-api/docs/openai
 	noReasoning      bool // the reasoning that it sent must not be sent back: https://api-docs.deepseek.com/guides/reasoning_model
 	shortIDs         bool // tool call ids must have nine letters and digits: https://docs.mistral.ai/capabilities/function_calling
 	wantsSignature   bool // tool calls without a signature are rejected: https://ai.google.dev/gemini-api/docs/thought-signatures
 	noEmptySchemas   bool // a tool without parameters has no schema: https://ai.google.dev/api/caching#Schema
 	wantsTools       bool // tool calls without definitions of tools are rejected: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 	noNull           bool // an assistant message with calls alone has "" for its content: https://help.aliyun.com/zh/model-studio/qwen-api-reference
-	passing          bool // what was learned may be true of this conversation only
+	temporary        bool // what was learned may be true only of this conversation
 	// reasoning is the reasoning_content, in JSON, for tool calls without any, because the server rejects them:
 	// https://api-docs.deepseek.com/guides/thinking_mode. Kimi may reject an empty one.
 	reasoning string
@@ -57,7 +57,7 @@ func (c complaint) about(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(c), w) })
 }
 
-// isUnknown reports whether the server does not know what it complains about.
+// isUnknown reports whether the server complains about something that it does not recognize.
 func (c complaint) isUnknown() bool {
 	return c.about("unsupported", "not supported", "unrecognized", "unknown", "extra", "unexpected", "not permitted", "not allowed", "instead", "remove")
 }
@@ -72,15 +72,15 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 	if e.Failure == model.Filtered {
 		return false
 	}
-	before, said := *d, complaint(strings.ToLower(e.Param+" "+e.Message))
-	if !d.learnSchemas(e, said) && !d.learnMessages(said, r) && !d.learnMembers(e, said, r) {
-		d.learnParts(said, r)
+	before, reason := *d, complaint(strings.ToLower(e.Param+" "+e.Message))
+	if !d.learnSchemas(e, reason) && !d.learnMessages(reason, r) && !d.learnMembers(e, reason, r) {
+		d.learnParts(reason, r)
 	}
 	return *d != before
 }
 
 // learnSchemas learns what the server rejects in the definitions of tools.
-func (d *dialect) learnSchemas(e *model.Error, said complaint) bool {
+func (d *dialect) learnSchemas(e *model.Error, reason complaint) bool {
 	found := unknownName.FindAllStringSubmatch(e.Message, -1)
 	for _, match := range found {
 		if match[1] == "type" && match[2] != "" {
@@ -92,7 +92,7 @@ func (d *dialect) learnSchemas(e *model.Error, said complaint) bool {
 		d.without(model.OtherEnums)
 		return true
 	}
-	if said.about("should be non-empty for object") {
+	if reason.about("should be non-empty for object") {
 		d.noEmptySchemas = true
 		return true
 	}
@@ -106,27 +106,27 @@ func (d *dialect) without(keyword string) {
 }
 
 // learnMessages learns what the server rejects in the order and the members of messages.
-func (d *dialect) learnMessages(said complaint, r request) bool {
+func (d *dialect) learnMessages(reason complaint, r request) bool {
 	switch {
-	case said.about("thought_signature", "thought signature"):
+	case reason.about("thought_signature", "thought signature"):
 		d.wantsSignature = true
-	case r.returns(said):
+	case r.returns(reason):
 		d.noReasoning = true
-	case said.about("reasoning_content") && said.about("passed back", "missing", "required", "must"):
+	case reason.about("reasoning_content") && reason.about("passed back", "missing", "required", "must"):
 		if d.reasoning != "" {
 			d.reasoning = `" "`
 		} else {
 			d.reasoning = `""`
 		}
-	case said.about("toolconfig field must be defined", "must define tools", "`tools=` param"):
+	case reason.about("toolconfig field must be defined", "must define tools", "`tools=` param"):
 		d.wantsTools = true
-	case said.about("tool call id", "tool_call_id") && said.about("length of 9", "a-z"):
+	case reason.about("tool call id", "tool_call_id") && reason.about("length of 9", "a-z"):
 		d.shortIDs = true
-	case said.about("'user' after role 'tool'", "role user after role tool", "user after tool", "role 'user' after"):
+	case reason.about("'user' after role 'tool'", "role user after role tool", "user after tool", "role 'user' after"):
 		d.bridged, d.filesInTools = true, true
-	case said.about("function_response.name"):
+	case reason.about("function_response.name"):
 		d.namedResults = true
-	case said.about("system role", "'system'", "system message", "system instruction", "developer instruction") && said.about("not support", "unsupported", "not enabled", "not allowed"):
+	case reason.about("system role", "'system'", "system message", "system instruction", "developer instruction") && reason.about("not support", "unsupported", "not enabled", "not allowed"):
 		d.noSystem = true
 	default:
 		return false
@@ -135,17 +135,17 @@ func (d *dialect) learnMessages(said complaint, r request) bool {
 }
 
 // learnMembers learns which other members the server rejects.
-func (d *dialect) learnMembers(e *model.Error, said complaint, r request) bool {
+func (d *dialect) learnMembers(e *model.Error, reason complaint, r request) bool {
 	limit := max(r.MaxTokens, r.MaxCompletionTokens)
 	lower := e.AnswerLimit(limit)
 	switch {
-	case said.about("max_tokens", "max_completion_tokens") && said.isUnknown() && !d.otherLimit:
+	case reason.about("max_tokens", "max_completion_tokens") && reason.isUnknown() && !d.otherLimit:
 		d.completionTokens, d.otherLimit = r.MaxTokens > 0, true
 	case lower > 0:
 		d.maxTokens = lower
-	case said.about("stream_options", "include_usage") && r.StreamOptions != nil:
+	case reason.about("stream_options", "include_usage") && r.StreamOptions != nil:
 		d.noStreamOptions = true
-	case said.about("effort", "reasoning", "think") && r.ReasoningEffort != "":
+	case reason.about("effort", "reasoning", "think") && r.ReasoningEffort != "":
 		d.noEffort = !d.efforts.Learn(e.Message, r.ReasoningEffort)
 	default:
 		return false
@@ -154,31 +154,31 @@ func (d *dialect) learnMembers(e *model.Error, said complaint, r request) bool {
 }
 
 // learnParts learns which parts of messages the server rejects.
-func (d *dialect) learnParts(said complaint, r request) {
+func (d *dialect) learnParts(reason complaint, r request) {
 	before := *d
 	switch {
-	case r.has("file") && fileWord.MatchString(string(said)): // check this before images, because the message may list what is accepted
+	case r.has("file") && fileWord.MatchString(string(reason)): // check this before images, because the message may list what is accepted
 		d.noFiles = true
-	case !d.noImageURLs && r.hasImageURL() && said.about("image", "url", "base64", "download", "fetch"):
+	case !d.noImageURLs && r.hasImageURL() && reason.about("image", "url", "base64", "download", "fetch"):
 		d.noImageURLs = true
-	case r.has("image_url") && said.about("image", "vision", "multimodal", "mmproj", "content type", "content[].type", "unknown variant", "must be a string", "text-only", "string type"):
+	case r.has("image_url") && reason.about("image", "vision", "multimodal", "mmproj", "content type", "content[].type", "unknown variant", "must be a string", "text-only", "string type"):
 		d.noImages = true
-	case r.has("file") && said.about("content type", "content[].type", "unknown variant", "message format", "must be a string", "'type'"):
+	case r.has("file") && reason.about("content type", "content[].type", "unknown variant", "message format", "must be a string", "'type'"):
 		d.noFiles = true
-	case r.hasNull() && said.about("content") && said.about("null", "none", "string", "required"):
+	case r.hasNull() && reason.about("content") && reason.about("null", "none", "string", "required"):
 		d.noNull = true
 	}
 	if *d != before {
-		d.passing = d.passing || oneFile.MatchString(string(said))
+		d.temporary = d.temporary || oneFile.MatchString(string(reason))
 	}
 }
 
 // returns reports whether the server complains about a member of an assistant message that it sent itself.
-func (r request) returns(said complaint) bool {
+func (r request) returns(reason complaint) bool {
 	for _, m := range r.Messages {
 		for name := range m.extra {
 			named := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
-			if rest := named.ReplaceAllString(string(said), ""); rest != string(said) && complaint(rest).isUnknown() {
+			if rest := named.ReplaceAllString(string(reason), ""); rest != string(reason) && complaint(rest).isUnknown() {
 				return true
 			}
 		}
@@ -186,7 +186,7 @@ func (r request) returns(said complaint) bool {
 	return false
 }
 
-// hasImageURL reports whether a message has an image by its address.
+// hasImageURL reports whether a message contains the address of an image.
 func (r request) hasImageURL() bool {
 	for _, m := range r.Messages {
 		parts, _ := m.Content.([]contentPart)

@@ -66,7 +66,7 @@ func TestWhatAServerRejectsIsLearnedAndRemembered(t *testing.T) {
 		wanted  string // what the accepted request has
 	}{
 		"a limit above the model's":          {400, `{"error":{"message":"max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you provided 8192.","param":"max_tokens"}}`, `"max_tokens":8192`, `"max_tokens":4096`},
-		"a limit outside of a range":         {400, `{"error":{"message":"Invalid max_tokens value, the valid range of max_tokens is [1, 4096]"}}`, `"max_tokens":8192`, `"max_tokens":4096`},
+		"a limit outside a range":            {400, `{"error":{"message":"Invalid max_tokens value, the valid range of max_tokens is [1, 4096]"}}`, `"max_tokens":8192`, `"max_tokens":4096`},
 		"a limit as long as the window":      {400, `{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 8192 tokens and your request has 10 input tokens (8192 > 8192 - 10)."}}`, `"max_tokens":8192`, `"max_tokens":2048`},
 		"a limit that leaves no room":        {400, `{"error":{"message":"This model's maximum context length is 8192 tokens. However, you requested 8300 tokens (108 in the messages, 8192 in the completion)."}}`, `"max_tokens":8192`, `"max_tokens":2048`},
 		"an effort":                          {400, `{"error":{"message":"Unsupported value: 'max' is not supported with the 'm' model. Supported values are: 'minimal', 'low', 'medium', and 'high'.","param":"reasoning_effort"}}`, `"max"`, `"reasoning_effort":"high"`},

@@ -66,7 +66,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	err = a.read(response.Body, pieces)
 	a.endThinking(pieces)
 	if err == nil && !a.complete {
-		err = errors.New("the stream ended before the message did")
+		err = errors.New("the stream ended before the message was complete")
 	}
 	if err == nil && a.finish == "error" {
 		err = &model.Error{Failure: model.Broken, Reported: true, Message: "the answer ended with an error"}
@@ -77,7 +77,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request, and sends it again as long as there is something to learn from the error.
+// post sends a request, and repeats it as long as there is something to learn from the error.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	d := p.dialect(name)
 	for {
@@ -85,7 +85,7 @@ func (p *Provider) post(ctx context.Context, name string, r model.Request) (*htt
 		response, err := model.Post(ctx, p.client, p.url, p.header, body)
 		refused, ok := errors.AsType[*model.Error](err)
 		if err == nil || !ok || !d.learn(refused, body) {
-			if err == nil && !d.passing {
+			if err == nil && !d.temporary {
 				p.remember(name, d)
 			}
 			return response, err

@@ -38,7 +38,7 @@ type message struct {
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 	Name       string     `json:"name,omitempty"` // the tool's name, in a tool message
 
-	extra map[string]json.RawMessage // members that the server needs back
+	extra map[string]json.RawMessage // members that must be returned to the server
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -287,7 +287,7 @@ func (d dialect) complete(m *message) {
 
 // quoted returns a JSON string. A tool message needs content even if that is empty.
 func quoted(text string) string {
-	raw, _ := rawjson.Encode(text) // a string always marshals
+	raw, _ := rawjson.Encode(text) // cannot fail for a string
 	return string(raw)
 }
 

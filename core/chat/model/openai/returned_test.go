@@ -15,13 +15,13 @@ import (
 // again calls p and then sends the answer back to p, as the next turn would.
 func again(t *testing.T, p *openai.Provider, origin, next string) model.Answer {
 	t.Helper()
-	asked := []model.Message{model.Said(model.User, "x")}
+	asked := []model.Message{model.TextMessage(model.User, "x")}
 	answer, err := p.Call(t.Context(), "m", model.Request{Messages: asked}, model.Pieces{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	model.Sign(answer.Blocks, origin)
-	messages := model.ForModel(append(asked, model.Message{Role: model.Assistant, Blocks: answer.Blocks}, model.Said(model.User, "y")), next)
+	messages := model.ForModel(append(asked, model.Message{Role: model.Assistant, Blocks: answer.Blocks}, model.TextMessage(model.User, "y")), next)
 	if _, err := p.Call(t.Context(), "m", model.Request{Messages: messages}, model.Pieces{}); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestRequestsAndAnswersMatchTheDocumentation(t *testing.T) {
 	answer, err := p.Call(t.Context(), "m", model.Request{
 		System: []string{"a", "b"}, MaxTokens: 7,
 		Messages: []model.Message{
-			model.Said(model.User, "x"),
+			model.TextMessage(model.User, "x"),
 			{Role: model.Assistant, Blocks: []model.Block{{Kind: model.ToolUse, ID: "c", Name: "t.2", Input: json.RawMessage(`{"k":1}`)}}},
 			{Role: model.User, Blocks: []model.Block{{Kind: model.ToolResult, ID: "c", Text: "r"}, {Kind: model.Text, Text: "y"}}},
 		},
@@ -82,7 +82,7 @@ func TestAnErrorOrAnEarlyEndOfTheStreamIsAFailure(t *testing.T) {
 		`{not json`: model.Broken,
 	} {
 		p, _, _ := serve(t, chunk)
-		_, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+		_, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 		known, ok := errors.AsType[*model.Error](err)
 		if !ok || known.Failure != want {
 			t.Errorf("%s gives %v", chunk, err)
@@ -92,7 +92,7 @@ func TestAnErrorOrAnEarlyEndOfTheStreamIsAFailure(t *testing.T) {
 
 func TestAnIncompleteCallIsLeftOut(t *testing.T) {
 	p, _, _ := serve(t, `{"choices":[{"index":0,"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\""}}]}}]}`)
-	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 	if err == nil || len(answer.Blocks) != 1 || answer.Text() != "Hi" {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -105,7 +105,7 @@ func TestCallsWithoutDistinctIndexesAreSeparated(t *testing.T) {
 				`{"choices":[{"index":0,"delta":{"tool_calls":[{`+ids[0]+`"function":{"name":"t","arguments":"{\"x\":"}}]}}]}`,
 				`{"choices":[{"index":0,"delta":{"tool_calls":[{`+ids[0]+`"function":{"arguments":"1}"}}]}}]}`,
 				`{"choices":[{"index":0,"delta":{"tool_calls":[{`+ids[1]+`"function":{"name":"u","arguments":"{}"}}]}}]}`, stop, "[DONE]")
-			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 			if b := answer.Blocks; err != nil || len(b) != 2 || b[0].Name != "t" || string(b[0].Input) != `{"x":1}` || b[1].Name != "u" || string(b[1].Input) != `{}` {
 				t.Errorf("blocks %+v, %v", b, err)
 			}
@@ -150,7 +150,7 @@ func TestDifferentFormsOfServerResponsesAreUnderstood(t *testing.T) {
 		`{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00 \"é\""}}],"created":"a string"}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":{"x":1}}}]}}]}`,
 		stop, "[DONE]")
-	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 	if err != nil || answer.Text() != "\U0001f600 \"é\"" || len(answer.Blocks) != 2 || string(answer.Blocks[1].Input) != `{"x":1}` {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -175,7 +175,7 @@ func TestANameRepeatedInEveryChunkIsUsedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _, _ := serve(t, append(chunks, stop, "[DONE]")...)
-			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 			if b := answer.Blocks; err != nil || len(b) != 1 || b[0].Name != "echo" || string(b[0].Input) != `{"x":1}` {
 				t.Errorf("blocks %+v, %v", b, err)
 			}
@@ -198,7 +198,7 @@ func TestAWholeMessageIsUsedIfNoChunksArrive(t *testing.T) {
 				p = serveJSON(t, `{"choices":[{"index":0,"message":`+message+`,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`)
 			}
 			text := ""
-			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{Text: func(s string) { text += s }})
+			answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{Text: func(s string) { text += s }})
 			if b := answer.Blocks; err != nil || text != "Hi" || len(b) != 2 || b[0].Text != "Hi" || b[1].Name != "t" || string(b[1].Input) != `{"x":1}` {
 				t.Errorf("%q, blocks %+v, %v", text, b, err)
 			}
@@ -215,7 +215,7 @@ func TestAJSONErrorWithStatus200IsAFailure(t *testing.T) {
 		`{"choices":[{"message":{"content":"Hi"`:           model.Broken,
 		`{"object":"something else"}`:                      model.Broken,
 	} {
-		_, err := serveJSON(t, body).Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
+		_, err := serveJSON(t, body).Call(t.Context(), "m", model.Request{Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{})
 		if known, ok := errors.AsType[*model.Error](err); !ok || known.Failure != want {
 			t.Errorf("%s gives %v", body, err)
 		}

@@ -642,7 +642,7 @@ type ReplaceRequest struct {
 	Record *Record `protobuf:"bytes,1,opt,name=record,proto3" json:"record,omitempty"`
 	// The owner of the record to replace; empty if no server has it.
 	ExpectedOwner string `protobuf:"bytes,2,opt,name=expected_owner,json=expectedOwner,proto3" json:"expected_owner,omitempty"`
-	// How long it lives, from the moment the store handles the call. Absent to leave the lifetime as it is.
+	// How long it lives, from the moment the store handles the call. Absent or zero to leave the lifetime as it is.
 	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -37,7 +37,7 @@ const (
 // SessionStoreService remembers sessions. Calls are concurrent, from one server or several. Each carries a deadline and
 // returns soon after it passes. Any method returns UNAVAILABLE if the backend could not be reached; the server then
 // responds with 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND ends somebody's session. As long as the
-// backend works, a call that the contract allows succeeds.
+// backend works, a call that the contract allows succeeds. Once a backend works again, calls succeed within 15 seconds.
 //
 // Each call takes effect on each session at one moment between its request and its response. Therefore every later read
 // sees a write that returned OK, from this server or another one that shares the backend. Such a write survives the end
@@ -46,6 +46,9 @@ const (
 //
 // A write that returned UNAVAILABLE or DEADLINE_EXCEEDED, or never returned, may or may not have been done: it takes
 // effect before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
+//
+// Nobody deletes a session whose lifetime has ended. When to remove its row is up to the store, but it should do so sooner
+// or later, or it grows without bound.
 type SessionStoreServiceClient interface {
 	// Put writes a record under its id, whether or not it exists. The record lives for ttl from now unless a later write
 	// restarts its lifetime. Every field is replaced, including last_accessed_at. Record and lifetime are written together:
@@ -66,7 +69,8 @@ type SessionStoreServiceClient interface {
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
 	// Replace overwrites the record with the same id if that record has the expected owner, and returns whether it did.
 	// Comparing and writing are one step: if several calls expect the same owner, from this process or another one, only
-	// one of them writes. Every field is replaced. With a ttl, the lifetime restarts; without one, it stays as it is.
+	// one of them writes. Every field is replaced. With a ttl, the lifetime restarts; without one, or with a ttl of zero, it
+	// stays as it is.
 	// NOT_FOUND where Get would return it: a Replace never brings a session back. INVALID_ARGUMENT for an empty id and for
 	// a negative ttl. A plugin with the capability "replace" never returns UNIMPLEMENTED, and keeps the fields owner and
 	// state of a record.
@@ -138,7 +142,7 @@ func (c *sessionStoreServiceClient) Replace(ctx context.Context, in *ReplaceRequ
 // SessionStoreService remembers sessions. Calls are concurrent, from one server or several. Each carries a deadline and
 // returns soon after it passes. Any method returns UNAVAILABLE if the backend could not be reached; the server then
 // responds with 503 and keeps its own sessions alive, whereas a wrong NOT_FOUND ends somebody's session. As long as the
-// backend works, a call that the contract allows succeeds.
+// backend works, a call that the contract allows succeeds. Once a backend works again, calls succeed within 15 seconds.
 //
 // Each call takes effect on each session at one moment between its request and its response. Therefore every later read
 // sees a write that returned OK, from this server or another one that shares the backend. Such a write survives the end
@@ -147,6 +151,9 @@ func (c *sessionStoreServiceClient) Replace(ctx context.Context, in *ReplaceRequ
 //
 // A write that returned UNAVAILABLE or DEADLINE_EXCEEDED, or never returned, may or may not have been done: it takes
 // effect before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
+//
+// Nobody deletes a session whose lifetime has ended. When to remove its row is up to the store, but it should do so sooner
+// or later, or it grows without bound.
 type SessionStoreServiceServer interface {
 	// Put writes a record under its id, whether or not it exists. The record lives for ttl from now unless a later write
 	// restarts its lifetime. Every field is replaced, including last_accessed_at. Record and lifetime are written together:
@@ -167,7 +174,8 @@ type SessionStoreServiceServer interface {
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
 	// Replace overwrites the record with the same id if that record has the expected owner, and returns whether it did.
 	// Comparing and writing are one step: if several calls expect the same owner, from this process or another one, only
-	// one of them writes. Every field is replaced. With a ttl, the lifetime restarts; without one, it stays as it is.
+	// one of them writes. Every field is replaced. With a ttl, the lifetime restarts; without one, or with a ttl of zero, it
+	// stays as it is.
 	// NOT_FOUND where Get would return it: a Replace never brings a session back. INVALID_ARGUMENT for an empty id and for
 	// a negative ttl. A plugin with the capability "replace" never returns UNIMPLEMENTED, and keeps the fields owner and
 	// state of a record.

@@ -1,4 +1,4 @@
-"""Creates the tokens that the conformance kit asks for. samples.json names it."""
+"""Creates the tokens that the conformance kit requests. It is configured in samples.json."""
 
 import base64
 import hashlib

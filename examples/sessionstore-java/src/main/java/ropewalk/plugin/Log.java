@@ -17,6 +17,9 @@ import java.util.logging.Logger;
 public final class Log {
   private static final PrintStream ERR = new PrintStream(new FileOutputStream(FileDescriptor.err), true, StandardCharsets.UTF_8);
 
+  /** Warns at each start of an option that a unix socket does not have. Loggers that nothing refers to lose their level. */
+  private static final Logger BOOTSTRAP = Logger.getLogger("io.grpc.netty.shaded.io.netty.bootstrap.ServerBootstrap");
+
   private Log() {}
 
   /** Logs a message with fields, each a name followed by its value. Do not log secrets. */
@@ -40,6 +43,7 @@ public final class Log {
       line.addProperty(String.valueOf(fields[i]), String.valueOf(fields[i + 1]));
     }
     if (cause != null) {
+      line.addProperty("error", cause.toString());
       StringWriter stack = new StringWriter();
       cause.printStackTrace(new PrintWriter(stack));
       line.addProperty("stack", stack.toString());
@@ -51,6 +55,7 @@ public final class Log {
   static void setup() {
     LogManager.getLogManager().reset();
     Logger.getLogger("").setLevel(Level.WARNING);
+    BOOTSTRAP.setLevel(Level.SEVERE);
     Logger.getLogger("").addHandler(new Handler() {
       @Override
       public void publish(LogRecord record) {

@@ -216,8 +216,8 @@ public final class Serve {
   }
 
   /**
-   * Wraps every method: a StatusRuntimeException becomes the response, and any other exception an internal error. Calls to
-   * the kind's services are refused until Configure has succeeded.
+   * Wraps every method: a StatusRuntimeException becomes the response, and anything else that is thrown an internal error.
+   * Calls to the kind's services are refused until Configure has succeeded.
    */
   private final class Guard implements ServerInterceptor {
     @Override
@@ -234,7 +234,7 @@ public final class Serve {
             super.onHalfClose();
           } catch (StatusRuntimeException e) {
             call.close(e.getStatus(), new Metadata());
-          } catch (RuntimeException e) {
+          } catch (RuntimeException | Error e) {
             Log.error("A call to this plugin failed.", e, "method", method);
             call.close(Status.INTERNAL.withDescription("the plugin failed; its log has the stack"), new Metadata());
           }
