@@ -51,9 +51,9 @@ func loadCommand() *cobra.Command {
 	f.IntVar(&concurrency, "concurrency", 1, "clients, each with its own connection and session")
 	f.DurationVar(&duration, "duration", 5*time.Second, "how long to run")
 	f.Int64Var(&calls, "calls", 0, "how many requests to make; without --duration, there is no time limit")
-	f.Float64Var(&rate, "rate", 0, "requests per second over all clients; 0 sends the next as soon as the server answers")
+	f.Float64Var(&rate, "rate", 0, "requests per second over all clients; 0 sends the next as soon as the server responds")
 	f.IntVar(&size, "size", 200, "size of the arguments in bytes")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	_ = cmd.MarkFlagRequired("url") // the flag exists
 	return cmd
 }

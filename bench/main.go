@@ -18,7 +18,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{
-		Use: "ropewalk-bench", Short: "Load MCP servers and compare them", SilenceUsage: true, SilenceErrors: true,
+		Use: "ropewalk-bench", Short: "Put load on MCP servers and compare them", SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(loadCommand(), tableCommand(), rivalCommand())

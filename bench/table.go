@@ -32,8 +32,8 @@ func tableCommand() *cobra.Command {
 			return printTable(cmd.OutOrStdout(), rows, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&o.Service, "service", "bin/ropewalk", "the executable of the service")
-	cmd.Flags().StringVar(&o.Against, "against", "", "another executable of the service, such as the parent commit's; each row gets a ratio against it")
+	cmd.Flags().StringVar(&o.Service, "service", "bin/ropewalk", "the server's executable")
+	cmd.Flags().StringVar(&o.Against, "against", "", "another build of the server to compare with, such as the parent commit's; each row gets a ratio to it")
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds, to check that everything works; not for published figures")
 	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "the parts to measure: "+strings.Join(table.Parts(), ", ")+" (default all)")
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "the directory in which to create the service's homes (default the system's temporary directory)")
@@ -60,7 +60,7 @@ func rivalCommand() *cobra.Command {
 	model := &cobra.Command{Use: "model", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		return rival.Model(c.Context(), deltas, every, c.OutOrStdout())
 	}}
-	model.Flags().IntVar(&deltas, "deltas", 100, "number of pieces in an answer")
+	model.Flags().IntVar(&deltas, "deltas", 100, "number of pieces in a response")
 	model.Flags().DurationVar(&every, "every", 5*time.Millisecond, "interval between two pieces")
 	cmd.AddCommand(
 		model,
@@ -79,7 +79,7 @@ func rivalCommand() *cobra.Command {
 	return cmd
 }
 
-// before returns the command of a rival in front of a bundle: this executable with the given arguments.
+// before returns the command that runs a rival in front of a bundle, which is this executable with the given arguments.
 func before(name string, run bundleServer) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Args: cobra.MinimumNArgs(1), DisableFlagParsing: true,

@@ -94,7 +94,7 @@ func (c *Client) Stream() (interface{ Close() error }, error) {
 		return nil, err
 	}
 	if err = s.send(c.frame("GET", nil)); err == nil {
-		var a answer
+		var a response
 		if a, _, err = s.head(); err == nil && a.status != 200 {
 			err = fmt.Errorf("GET: status %d", a.status)
 		}
@@ -108,7 +108,7 @@ func (c *Client) Stream() (interface{ Close() error }, error) {
 // Hangup closes the connection.
 func (c *Client) Hangup() { _ = c.conn.net.Close() }
 
-func (c *Client) post(method string, params []byte) (answer, error) {
+func (c *Client) post(method string, params []byte) (response, error) {
 	c.id++
 	b := c.body[:0]
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
@@ -118,7 +118,7 @@ func (c *Client) post(method string, params []byte) (answer, error) {
 	return c.send("POST", c.body)
 }
 
-func (c *Client) send(method string, body []byte) (answer, error) {
+func (c *Client) send(method string, body []byte) (response, error) {
 	return c.conn.do(c.frame(method, body))
 }
 
@@ -138,7 +138,7 @@ func (c *Client) frame(method string, body []byte) []byte {
 }
 
 // judge returns an error unless the response is a result.
-func (c *Client) judge(a answer) error {
+func (c *Client) judge(a response) error {
 	if a.status != 200 {
 		return fmt.Errorf("status %d: %.300s", a.status, a.body)
 	}

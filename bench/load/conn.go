@@ -29,17 +29,17 @@ func (a address) open() (*conn, error) {
 	return &conn{net: c, in: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
-// answer is an HTTP response. Its body is valid until the next request.
-type answer struct {
+// response is an HTTP response. Its body is valid until the next request.
+type response struct {
 	status  int
 	session string
 	body    []byte
 }
 
 // do sends a request and reads the complete response.
-func (c *conn) do(request []byte) (answer, error) {
+func (c *conn) do(request []byte) (response, error) {
 	if err := c.send(request); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	a, length, err := c.head()
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *conn) do(request []byte) (answer, error) {
 	case length == chunked:
 		err = c.chunks()
 	default:
-		err = errors.New("the answer has neither a length nor chunks")
+		err = errors.New("the response has neither a length nor chunks")
 	}
 	a.body = c.body
 	return a, err
@@ -73,16 +73,16 @@ const (
 )
 
 // head reads the status line and the headers.
-func (c *conn) head() (a answer, length int, err error) {
+func (c *conn) head() (a response, length int, err error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
 		return a, 0, err
 	}
 	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
-		return a, 0, fmt.Errorf("not an HTTP/1.1 answer: %q", line)
+		return a, 0, fmt.Errorf("not an HTTP/1.1 response: %q", line)
 	}
 	if a.status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return a, 0, fmt.Errorf("not a status: %q", line)
+		return a, 0, fmt.Errorf("not a status line: %q", line)
 	}
 	length = unknown
 	if a.status == 204 || a.status == 202 {
@@ -132,7 +132,7 @@ func (c *conn) chunks() error {
 		}
 		size, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 16, 32)
 		if err != nil {
-			return fmt.Errorf("not the size of a chunk: %q", line)
+			return fmt.Errorf("not a chunk size: %q", line)
 		}
 		if err := c.take(int(size)); err != nil {
 			return err

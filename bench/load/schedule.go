@@ -6,7 +6,7 @@ import "time"
 // requests together are evenly spaced.
 type schedule struct {
 	next  time.Time
-	every time.Duration // 0 if there is no rate: each request is due when the previous one was answered
+	every time.Duration // 0 if there is no rate: each request is due when the response to the previous one has arrived
 }
 
 // newSchedule returns the schedule of one client of a plan that starts at the given time.

@@ -30,7 +30,7 @@ func TestALateRequestIsTimedFromItsDueTime(t *testing.T) {
 		time.Sleep(35 * time.Millisecond) // one slow response
 		for _, due := range []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond, 40 * time.Millisecond} {
 			if start, _ := s.wait(nil); start.Sub(begin) != due {
-				t.Errorf("counts from %v, want %v", start.Sub(begin), due)
+				t.Errorf("timed from %v, want %v", start.Sub(begin), due)
 			}
 		}
 	})
@@ -41,6 +41,6 @@ func TestAScheduleEndsWhenItsPlanDoes(t *testing.T) {
 	close(done)
 	s := newSchedule(time.Now().Add(time.Hour), 0, Plan{Concurrency: 1, Rate: 1})
 	if _, ok := s.wait(done); ok {
-		t.Error("a request was due after the end of the plan")
+		t.Error("no request should be due after the end of the plan")
 	}
 }

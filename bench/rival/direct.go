@@ -19,7 +19,7 @@ func Direct(ctx context.Context, tools int, out io.Writer) error {
 	return serve(ctx, "/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil), out)
 }
 
-// serve serves a handler at a path, on a free loopback port, until ctx ends. It writes its URL to out.
+// serve serves a handler at a path, on a free loopback port, until ctx is done. It writes its URL to out.
 func serve(ctx context.Context, path string, h http.Handler, out io.Writer) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -34,7 +34,7 @@ func Model(ctx context.Context, deltas int, every time.Duration, out io.Writer) 
 
 func speak(ctx context.Context, w http.ResponseWriter, deltas int, every time.Duration) {
 	say := func(name, data string) {
-		_, _ = io.WriteString(w, "event: "+name+"\ndata: "+data+"\n\n") // if the reader has disconnected, ctx ends
+		_, _ = io.WriteString(w, "event: "+name+"\ndata: "+data+"\n\n") // if the reader has disconnected, ctx is cancelled
 		_ = http.NewResponseController(w).Flush()
 	}
 	say("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"bench","usage":{"input_tokens":10,"output_tokens":1}}}`)

@@ -25,18 +25,18 @@ func TestTheModelReportsWhenItSentEachChunk(t *testing.T) {
 	}
 	base, ok := strings.CutSuffix(strings.TrimSpace(url), "/v1/messages")
 	if !ok {
-		t.Fatalf("it reports its address as %q", url)
+		t.Fatalf("the model printed the address %q", url)
 	}
 	p := anthropic.New(model.Settings{BaseURL: base, APIKey: "k"})
 	for name, want := range map[string]int{"any": 20, "once": 1} {
-		var said []string
-		answer, err := p.Call(ctx, name, model.Request{MaxTokens: 9, Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{Text: func(text string) { said = append(said, text) }})
-		if err != nil || len(said) != want || answer.Text() != strings.Join(said, "") || answer.Usage.Output != int64(want) {
-			t.Errorf("%s: %d pieces, want %d; %+v, %v", name, len(said), want, answer, err)
+		var output []string
+		response, err := p.Call(ctx, name, model.Request{MaxTokens: 9, Messages: []model.Message{model.TextMessage(model.User, "x")}}, model.Pieces{Text: func(text string) { output = append(output, text) }})
+		if err != nil || len(output) != want || response.Text() != strings.Join(output, "") || response.Usage.Output != int64(want) {
+			t.Errorf("%s: %d pieces, want %d; %+v, %v", name, len(output), want, response, err)
 		}
-		for _, piece := range said {
+		for _, piece := range output {
 			if len(piece) != len("1795167905000000000 ") {
-				t.Errorf("%s: a piece is %q", name, piece)
+				t.Errorf("%s: got the piece %q, want a time in nanoseconds", name, piece)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func Relay(ctx context.Context, bundle []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answers, err := cmd.StdoutPipe()
+	responses, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func Relay(ctx context.Context, bundle []string, out io.Writer) error {
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	r := &relay{in: in, waiting: map[int64]chan []byte{}}
-	go r.read(answers)
+	go r.read(responses)
 	if r.hello, err = r.greet(); err != nil {
 		return fmt.Errorf("greet the bundle: %w", err)
 	}
@@ -52,12 +52,12 @@ type relay struct {
 
 // greet initializes the bundle. That is allowed only once, so all clients get the same result.
 func (r *relay) greet() ([]byte, error) {
-	answer, err := r.ask([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench-relay","version":"1"}}}`))
+	response, err := r.ask([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench-relay","version":"1"}}}`))
 	if err != nil {
 		return nil, err
 	}
 	var m struct{ Result json.RawMessage }
-	if err := json.Unmarshal(answer, &m); err != nil {
+	if err := json.Unmarshal(response, &m); err != nil {
 		return nil, err
 	}
 	r.writing.Lock()
@@ -83,16 +83,16 @@ func (r *relay) ask(message []byte) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a message without an id: %.100s", message)
 	}
-	answer := make(chan []byte, 1)
+	response := make(chan []byte, 1)
 	r.mu.Lock()
 	r.last++
 	id := r.last
-	r.waiting[id] = answer
+	r.waiting[id] = response
 	r.mu.Unlock()
 	if err := r.send(message[:from], id, message[to:]); err != nil {
 		return nil, err
 	}
-	line, open := <-answer
+	line, open := <-response
 	if !open {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -123,18 +123,18 @@ func (r *relay) read(out io.Reader) {
 			continue
 		}
 		r.mu.Lock()
-		answer := r.waiting[n]
+		response := r.waiting[n]
 		delete(r.waiting, n)
 		r.mu.Unlock()
-		if answer != nil {
-			answer <- line
+		if response != nil {
+			response <- line
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for n, answer := range r.waiting {
+	for n, response := range r.waiting {
 		delete(r.waiting, n)
-		close(answer)
+		close(response)
 	}
 }
 
@@ -149,9 +149,9 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	var answer []byte
+	var response []byte
 	if bytes.Contains(body[:min(len(body), 80)], []byte(`"initialize"`)) {
-		answer = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, body[from:to], r.hello)
+		response = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, body[from:to], r.hello)
 	} else {
 		line, err := r.ask(body)
 		if err != nil {
@@ -159,9 +159,9 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		f, t, _ := idOf(line)
-		answer = append(append(append(make([]byte, 0, len(line)+16), line[:f]...), body[from:to]...), bytes.TrimSuffix(line[t:], []byte{'\n'})...)
+		response = append(append(append(make([]byte, 0, len(line)+16), line[:f]...), body[from:to]...), bytes.TrimSuffix(line[t:], []byte{'\n'})...)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-	_, _ = w.Write(answer)
+	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
+	_, _ = w.Write(response)
 }

@@ -65,7 +65,7 @@ func TestEveryRivalServesTheSameTool(t *testing.T) {
 				err = c.Call()
 			}
 			if err != nil || !strings.Contains(string(c.Answer()), target.Text) {
-				t.Errorf("the answer does not echo the text: %v %s", err, c.Answer())
+				t.Errorf("the response should contain the text: %v %s", err, c.Answer())
 			}
 			c.Hangup()
 			cancel()

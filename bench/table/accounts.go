@@ -50,14 +50,14 @@ func (b *bench) accounts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.versus(fmt.Sprintf("calls/s with a person's own account, against a shared one, c=%d", c), 0.95, got[0], got[1])
-		b.cheaper(fmt.Sprintf("CPU per call with a person's own account, against a shared one, c=%d", c), 1.05, got[0], got[1])
+		b.compareRates(fmt.Sprintf("calls/s with a person's own account, against a shared one, c=%d", c), 0.95, got[0], got[1])
+		b.compareCPU(fmt.Sprintf("CPU per call with a person's own account, against a shared one, c=%d", c), 1.05, got[0], got[1])
 	}
 	return nil
 }
 
-// accountApp is a remote app with the tool echo and its authorization server, at an address. It asks no questions and
-// has one token.
+// accountApp is a remote app with the tool echo, together with its authorization server, at an address. It never prompts
+// and has only one token.
 func accountApp(address string) http.Handler {
 	const token, metadata = "Bearer token", "/.well-known/oauth-protected-resource/mcp"
 	documents := map[string]string{
@@ -88,7 +88,7 @@ func accountApp(address string) http.Handler {
 	})
 }
 
-// answerEcho answers an MCP message, as far as the service needs it.
+// answerEcho responds to an MCP message, as far as the service requires.
 func answerEcho(w http.ResponseWriter, r *http.Request) {
 	var message struct {
 		ID     json.RawMessage

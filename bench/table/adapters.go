@@ -41,7 +41,7 @@ func (b *bench) adapters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.versus("oidc and redis, against dev mode and memory, c=16", 0.9, got[0], got[1])
+		b.compareRates("oidc and redis, against dev mode and memory, c=16", 0.9, got[0], got[1])
 		calls := int64(0)
 		for _, s := range got[0] {
 			calls += s.Requests
@@ -57,7 +57,7 @@ func (b *bench) adapters(ctx context.Context) error {
 func (b *bench) redis(ctx context.Context) (string, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return "", errors.New("the rows about plugins need redis-server: install the Debian package redis-server")
+		return "", errors.New("the plugin rows need redis-server: install the Debian package redis-server")
 	}
 	var lc net.ListenConfig
 	free, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -19,16 +19,16 @@ const (
 // calls at a fixed rate, or else the number of calls per second, and in both cases their cost.
 func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
 	if p.Rate > 0 {
-		b.slower(what+": p50 against the other build", mostOfOther, ours, other, sample.p50)
-		b.slower(what+": p99 against the other build", mostOfOther, ours, other, sample.p99)
+		b.compareDurations(what+": p50 against the other build", mostOfOther, ours, other, sample.p50)
+		b.compareDurations(what+": p99 against the other build", mostOfOther, ours, other, sample.p99)
 	} else {
-		b.versus(what+": requests/s against the other build", leastOfOther, ours, other)
+		b.compareRates(what+": requests/s against the other build", leastOfOther, ours, other)
 	}
-	b.cheaper(what+": CPU per request against the other build", mostOfOther, ours, other)
+	b.compareCPU(what+": CPU per request against the other build", mostOfOther, ours, other)
 }
 
-// compareFigures adds a row that compares a figure that should be small between the two builds of the service.
-// Without another build it adds nothing.
+// compareFigures adds a row that compares the two builds of the service by a figure that should be small. If there is no
+// other build, it adds nothing.
 func (b *bench) compareFigures(figure, unit string, ours, other []float64) {
 	if len(other) == 0 {
 		return

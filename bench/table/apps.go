@@ -50,7 +50,7 @@ func (b *bench) apps(ctx context.Context) error {
 	return errors.Join(err1, err2)
 }
 
-// shims holds the median memory and tasks of all shims, and the processor time of the server and its shims.
+// shims contains the median memory and tasks of all shims, and the processor time of the server and its shims.
 type shims struct {
 	memory, tasks, cpu float64 // MiB, number, seconds
 }
@@ -89,7 +89,7 @@ func (b *bench) shims(ctx context.Context, executable, level string, n int) (s s
 	if len(found) < n {
 		return s, fmt.Errorf("found %d shims of %d apps", len(found), n)
 	}
-	time.Sleep(rest)
+	time.Sleep(settleTime)
 	var memory, tasks []float64
 	for _, pid := range found {
 		private, err := memoryOf(pid, "Private_")
@@ -119,9 +119,9 @@ func listedApps(ctx context.Context, url string) ([]listedApp, error) {
 	if err != nil {
 		return nil, err
 	}
-	var answer struct{ Apps []listedApp }
-	err = json.NewDecoder(resp.Body).Decode(&answer)
-	return answer.Apps, errors.Join(err, resp.Body.Close())
+	var response struct{ Apps []listedApp }
+	err = json.NewDecoder(resp.Body).Decode(&response)
+	return response.Apps, errors.Join(err, resp.Body.Close())
 }
 
 // allRunning waits until n apps are running.
@@ -164,7 +164,7 @@ func tasksOf(pid int) float64 {
 func childrenOf(pid int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
-		text, _ := os.ReadFile(list) // the list is missing if the thread has ended
+		text, _ := os.ReadFile(list) // the list is missing if the thread has exited
 		for _, field := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				children = append(children, child)
@@ -174,7 +174,7 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// cpuSeconds returns the processor time of a process and of its children that have ended.
+// cpuSeconds returns the processor time of a process and of its children that have exited.
 func cpuSeconds(pid int) (sum float64) {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))

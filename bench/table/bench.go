@@ -17,8 +17,8 @@ import (
 
 // Options configure a run.
 type Options struct {
-	Service string    // the executable of the service
-	Against string    // another executable of the service to compare with; "" if there is none
+	Service string    // the server's executable
+	Against string    // another build of the server to compare with; "" if there is none
 	Self    string    // this executable, which also runs every rival and bundle
 	Quick   bool      // fewer and shorter rounds, to check that everything works; not for published figures
 	Only    []string  // names of the parts to measure; empty means all
@@ -70,7 +70,7 @@ func Parts() []string {
 	return names
 }
 
-// Run measures everything and returns the rows. All processes that it started have ended when it returns.
+// Run measures everything and returns the rows. All processes that it started have exited when it returns.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(Parts(), name) {
@@ -105,7 +105,7 @@ func (b *bench) tidy() (err error) {
 	return err
 }
 
-// stopAll ends what a part started, in reverse order.
+// stopAll stops what a part started, in reverse order.
 func (b *bench) stopAll() {
 	for _, p := range slices.Backward(b.started) {
 		p.stop()
@@ -172,7 +172,7 @@ func (b *bench) ready(ctx context.Context, c contestant) error {
 		}
 		select {
 		case <-limit.Done():
-			return errors.Join(fmt.Errorf("%s answered no call: %s", c.name, r.Error), err)
+			return errors.Join(fmt.Errorf("no call to %s succeeded: %s", c.name, r.Error), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -41,10 +41,10 @@ func (b *bench) speed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.versus(fmt.Sprintf("calls/s against the direct server, c=%d", c), ofDirect[c], got[3], got[0])
-		b.versus(fmt.Sprintf("calls/s against the bare relay, c=%d", c), ofRelay[c], got[3], got[1])
+		b.compareRates(fmt.Sprintf("calls/s against the direct server, c=%d", c), ofDirect[c], got[3], got[0])
+		b.compareRates(fmt.Sprintf("calls/s against the bare relay, c=%d", c), ofRelay[c], got[3], got[1])
 		if c == 16 {
-			b.cheaper("gateway CPU per call against the bare relay, c=16", 0.9, got[3], got[1])
+			b.compareCPU("gateway CPU per call against the bare relay, c=16", 0.9, got[3], got[1])
 		}
 	}
 	if err := b.large(ctx, "SDK bundle", gateway, relay, ours); err != nil {
@@ -54,7 +54,7 @@ func (b *bench) speed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.versus("open, call, close against the direct server, c=16", 1.3, got[1], got[0])
+	b.compareRates("open, call, close against the direct server, c=16", 1.3, got[1], got[0])
 	return b.light(ctx)
 }
 
@@ -70,7 +70,7 @@ func (b *bench) light(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.versus("calls/s against the bare relay, light bundle, c=16", 1.2, got[1], got[0])
+	b.compareRates("calls/s against the bare relay, light bundle, c=16", 1.2, got[1], got[0])
 	return b.large(ctx, "light bundle", gateway, relay, ours)
 }
 
@@ -83,8 +83,8 @@ func (b *bench) large(ctx context.Context, bundle string, gateway, relay, ours c
 	}
 	got, err := b.race(ctx, "call 64 KB c=16, "+bundle, load.Plan{Kind: load.Calls, Concurrency: 16}, cs...)
 	if err == nil {
-		b.versus("64 KB payloads against the SDK gateway, "+bundle+", c=16", 3, got[2], got[0])
-		b.versus("64 KB payloads against the bare relay, "+bundle+", c=16", 1, got[2], got[1])
+		b.compareRates("64 KB payloads against the SDK gateway, "+bundle+", c=16", 3, got[2], got[0])
+		b.compareRates("64 KB payloads against the bare relay, "+bundle+", c=16", 1, got[2], got[1])
 	}
 	return err
 }
@@ -99,14 +99,14 @@ func (b *bench) tokens(ctx context.Context) error {
 		}
 		got, err := b.race(ctx, "call c=16, oidc bearer", load.Plan{Kind: load.Calls, Concurrency: 16}, with, without)
 		if err == nil {
-			b.versus("oidc bearer on each call, against none, c=16", 0.95, got[0], got[1])
+			b.compareRates("oidc bearer on each call, against none, c=16", 0.95, got[0], got[1])
 		}
 		return err
 	})
 }
 
 // withProvider runs measure while an identity provider is running. measure gets the matching auth section, and
-// the token of an owner.
+// an owner's token.
 func (b *bench) withProvider(ctx context.Context, measure func(auth map[string]any, token string) error) error {
 	keys, err := authtest.NewKeys()
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *bench) lists(ctx context.Context) error {
 	}
 	got, err := b.race(ctx, "list c=16, 300 tools", load.Plan{Kind: load.Lists, Concurrency: 16}, direct, ours)
 	if err == nil {
-		b.versus("tools/list, 300 tools, against the direct server, c=16", 3, got[1], got[0])
+		b.compareRates("tools/list, 300 tools, against the direct server, c=16", 3, got[1], got[0])
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (b *bench) crowd(ctx context.Context) error {
 	}
 	got, err := b.race(ctx, "call c=16, 500 workspaces", load.Plan{Kind: load.Calls, Concurrency: 16}, alone, crowded)
 	if err == nil {
-		b.versus("500 workspaces, each with an app configured, against 1, c=16", 0.95, got[1], got[0])
+		b.compareRates("500 workspaces, each with an app configured, against 1, c=16", 0.95, got[1], got[0])
 	}
 	return err
 }

@@ -128,12 +128,12 @@ func (l listener) answer(ctx context.Context) (took []float64, err error) {
 		if !ok {
 			continue
 		}
-		said, err := written(data)
+		output, err := written(data)
 		if err != nil {
 			return nil, err
 		}
-		if said != 0 {
-			took = append(took, float64(now.UnixNano()-said)/1000)
+		if output != 0 {
+			took = append(took, float64(now.UnixNano()-output)/1000)
 		}
 	}
 	if resp.StatusCode != http.StatusOK {
@@ -154,7 +154,7 @@ func written(data []byte) (int64, error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(data, &event); err != nil || event.Error != nil {
-		return 0, errors.Join(err, fmt.Errorf("the answer broke: %.300s", data))
+		return 0, errors.Join(err, fmt.Errorf("the response broke off: %.300s", data))
 	}
 	text := strings.TrimSpace(event.Text + event.Delta.Text)
 	if text == "" {

@@ -66,7 +66,7 @@ func (b *bench) conversations(ctx context.Context) error {
 	for _, p := range places {
 		what := fmt.Sprintf("%d conversations, %s", n, p.name)
 		if p.missing != nil {
-			b.absent(what, p.missing)
+			b.addSkipped(what, p.missing)
 			continue
 		}
 		server, err := b.listed(ctx, p, n)
@@ -78,7 +78,7 @@ func (b *bench) conversations(ctx context.Context) error {
 		}
 	}
 	for _, l := range lists {
-		if err := l.goDown(ctx); err != nil {
+		if err := l.seekMiddle(ctx); err != nil {
 			return fmt.Errorf("%s: %s: %w", l.place.name, l.reading.name, err)
 		}
 	}
@@ -119,9 +119,9 @@ func (b *bench) listRow(what string, l *list) {
 	b.limit(what, 20, "ms", p50, fmt.Sprintf("worst %.1f ms, %d found", worst, l.found), "")
 }
 
-// goDown makes one request to warm up, and goes to the middle of the list if pages far down are to be
+// seekMiddle makes one request to warm up, and goes to the middle of the list if pages far down are to be
 // measured.
-func (l *list) goDown(ctx context.Context) error {
+func (l *list) seekMiddle(ctx context.Context) error {
 	if err := l.ask(ctx); err != nil || !l.deep {
 		return err
 	}

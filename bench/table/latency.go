@@ -23,8 +23,8 @@ func (b *bench) latency(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.slower(what+": p50 against the bare relay", 1, got[1], got[0], sample.p50)
-		b.slower(what+": p99 against the bare relay", 1, got[1], got[0], sample.p99)
+		b.compareDurations(what+": p50 against the bare relay", 1, got[1], got[0], sample.p50)
+		b.compareDurations(what+": p99 against the bare relay", 1, got[1], got[0], sample.p99)
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ import (
 // memoryRounds is how many times memory is measured, each time with newly started servers.
 const memoryRounds = 3
 
-// held is the memory of a server with 300 tools.
-type held struct {
-	few, many float64 // with 64 and 1,000 sessions, in MB
-	stream    float64 // per idle GET stream, in KB
+// memoryUse is the memory of a server with 300 tools.
+type memoryUse struct {
+	fewSessions, manySessions float64 // with 64 and 1,000 sessions, in MB
+	stream                    float64 // per idle GET stream, in KB
 }
 
 // memory measures the memory of the process with open sessions and 300 tools, and how much an idle GET stream
 // adds.
 func (b *bench) memory(ctx context.Context) error {
-	var ours, direct, other []held
+	var ours, direct, other []memoryUse
 	for range memoryRounds {
 		round, err := b.memoryRound(ctx)
 		b.stopAll()
@@ -34,11 +34,11 @@ func (b *bench) memory(ctx context.Context) error {
 	for _, f := range []struct {
 		figure, unit string
 		most         float64
-		of           func(held) float64
+		of           func(memoryUse) float64
 	}{
-		{"memory at rest after 64 sessions, 300 tools", "MB", 30, func(h held) float64 { return h.few }},
-		{"memory at rest after 1000 sessions, 300 tools", "MB", 60, func(h held) float64 { return h.many }},
-		{"memory per idle GET stream", "KB", 18, func(h held) float64 { return h.stream }},
+		{"memory at rest after 64 sessions, 300 tools", "MB", 30, func(h memoryUse) float64 { return h.fewSessions }},
+		{"memory at rest after 1000 sessions, 300 tools", "MB", 60, func(h memoryUse) float64 { return h.manySessions }},
+		{"memory per idle GET stream", "KB", 18, func(h memoryUse) float64 { return h.stream }},
 	} {
 		own, rival := figures(ours, f.of), figures(direct, f.of)
 		b.limit(f.figure, f.most, f.unit, median(own), fmt.Sprintf("%.1f %s", median(own), f.unit), fmt.Sprintf("%.1f %s (direct)", median(rival), f.unit))
@@ -47,7 +47,7 @@ func (b *bench) memory(ctx context.Context) error {
 	return nil
 }
 
-func figures(all []held, of func(held) float64) []float64 {
+func figures(all []memoryUse, of func(memoryUse) float64) []float64 {
 	values := make([]float64, len(all))
 	for i, h := range all {
 		values[i] = of(h)
@@ -57,7 +57,7 @@ func figures(all []held, of func(held) float64) []float64 {
 
 // memoryRound measures servers that it starts at the same time: the service, the direct server, and the other
 // build of the service if there is one.
-func (b *bench) memoryRound(ctx context.Context) ([]held, error) {
+func (b *bench) memoryRound(ctx context.Context) ([]memoryUse, error) {
 	ours, err1 := b.service(ctx, service{name: "memory", bundle: manyBundle}, "")
 	direct, err2 := b.rival(ctx, "direct, 300 tools", "rival", "direct", "--tools", manyTools)
 	if err := firstOf(err1, err2); err != nil {
@@ -67,11 +67,11 @@ func (b *bench) memoryRound(ctx context.Context) ([]held, error) {
 	if ours.other != nil {
 		servers = append(servers, *ours.other)
 	}
-	all, errs := make([]held, len(servers)), make([]error, len(servers))
+	all, errs := make([]memoryUse, len(servers)), make([]error, len(servers))
 	var measured sync.WaitGroup
 	for i, c := range servers {
 		measured.Go(func() {
-			if all[i], errs[i] = b.hold(ctx, c); errs[i] != nil {
+			if all[i], errs[i] = b.measureSessions(ctx, c); errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", c.name, errs[i])
 			}
 		})
@@ -80,12 +80,12 @@ func (b *bench) memoryRound(ctx context.Context) ([]held, error) {
 	return all, errors.Join(errs...)
 }
 
-// rest is how long a server is left idle before its memory is measured, so that memory that it has just
-// released does not count.
-const rest = 5 * time.Second
+// settleTime is how long a server is left idle before its memory is measured, so that memory that it has just
+// released is not included.
+const settleTime = 5 * time.Second
 
-// hold opens 1,000 sessions with a list and a call each, and then a stream for each session.
-func (b *bench) hold(ctx context.Context, c contestant) (h held, err error) {
+// measureSessions opens 1,000 sessions with a list and a call each, and then a stream for each session.
+func (b *bench) measureSessions(ctx context.Context, c contestant) (h memoryUse, err error) {
 	var sessions []*load.Client
 	defer func() {
 		for _, s := range sessions {
@@ -105,13 +105,13 @@ func (b *bench) hold(ctx context.Context, c contestant) (h held, err error) {
 		if n != 64 && n != 1000 {
 			continue
 		}
-		time.Sleep(rest)
+		time.Sleep(settleTime)
 		resident, err := c.memory()
 		if err != nil {
 			return h, err
 		}
-		if h.many = float64(resident) / 1e6; n == 64 {
-			h.few = h.many
+		if h.manySessions = float64(resident) / 1e6; n == 64 {
+			h.fewSessions = h.manySessions
 		}
 	}
 	h.stream, err = b.streams(c, sessions)
@@ -131,7 +131,7 @@ func (b *bench) streams(c contestant, sessions []*load.Client) (float64, error) 
 		}
 		defer func() { _ = stream.Close() }()
 	}
-	time.Sleep(rest)
+	time.Sleep(settleTime)
 	after, err := c.memory()
 	return float64(after-before) / 1000 / float64(len(sessions)), err
 }

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// errNoPostgres is the reason why rows are missing.
-var errNoPostgres = errors.New("left out: no PostgreSQL on this machine (Debian package postgresql)")
+// errNoPostgres explains why rows are missing.
+var errNoPostgres = errors.New("skipped: PostgreSQL is not installed (Debian package postgresql)")
 
 // postgres creates a PostgreSQL cluster with the defaults of initdb, which write acknowledged data to disk. It
 // starts the cluster and returns its URL. The cluster is stopped at the end of the part.

@@ -54,14 +54,14 @@ func startWith(ctx context.Context, in surroundings, find func(line string) stri
 	_ = w.Close()
 	p := &process{cmd: cmd}
 	lines := bufio.NewScanner(r)
-	var said []string
+	var output []string
 	for p.url == "" && lines.Scan() {
-		said = append(said, lines.Text())
+		output = append(output, lines.Text())
 		p.url = find(lines.Text())
 	}
 	if p.url == "" {
 		p.stop()
-		return nil, fmt.Errorf("%s %s exited before it listened:\n%s", path, strings.Join(args, " "), strings.Join(said, "\n"))
+		return nil, fmt.Errorf("%s %s exited before it listened:\n%s", path, strings.Join(args, " "), strings.Join(output, "\n"))
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, r)
@@ -70,7 +70,7 @@ func startWith(ctx context.Context, in surroundings, find func(line string) stri
 	return p, nil
 }
 
-// stop ends the process and waits for it.
+// stop stops the process and waits until it has exited.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	force := time.AfterFunc(15*time.Second, func() { _ = p.cmd.Process.Kill() })

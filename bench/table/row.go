@@ -58,24 +58,24 @@ func number(n float64, unit string) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") + " " + unit
 }
 
-// versus adds a row with a ratio of requests per second, which must be at least must.
-func (b *bench) versus(figure string, must float64, ours, theirs []sample) {
+// compareRates adds a row with a ratio of requests per second, which must be at least must.
+func (b *bench) compareRates(figure string, must float64, ours, theirs []sample) {
 	b.rows = append(b.rows, Row{
 		Figure: figure, Must: must, Reached: ratio(ours, theirs, sample.rate),
 		Ours: fmt.Sprintf("%.0f/s", medianOf(ours, sample.rate)), Theirs: fmt.Sprintf("%.0f/s", medianOf(theirs, sample.rate)),
 	})
 }
 
-// cheaper adds a row with a ratio of CPU times, which must be at most must.
-func (b *bench) cheaper(figure string, must float64, ours, theirs []sample) {
+// compareCPU adds a row with a ratio of CPU times, which must be at most must.
+func (b *bench) compareCPU(figure string, must float64, ours, theirs []sample) {
 	b.rows = append(b.rows, Row{
 		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, sample.cost),
 		Ours: fmt.Sprintf("%.1f us", medianOf(ours, sample.cost)), Theirs: fmt.Sprintf("%.1f us", medianOf(theirs, sample.cost)),
 	})
 }
 
-// slower adds a row with a ratio of durations, which must be at most must.
-func (b *bench) slower(figure string, must float64, ours, theirs []sample, of func(sample) float64) {
+// compareDurations adds a row with a ratio of durations, which must be at most must.
+func (b *bench) compareDurations(figure string, must float64, ours, theirs []sample, of func(sample) float64) {
 	b.rows = append(b.rows, Row{
 		Figure: figure, Must: must, Less: true, Reached: ratio(ours, theirs, of),
 		Ours: fmt.Sprintf("%.2f ms", medianOf(ours, of)), Theirs: fmt.Sprintf("%.2f ms", medianOf(theirs, of)),
@@ -92,5 +92,5 @@ func (b *bench) statement(figure, ours, theirs string) {
 	b.rows = append(b.rows, Row{Figure: figure, NoGoal: true, Ours: ours, Theirs: theirs})
 }
 
-// absent adds a row that says why there are no figures.
-func (b *bench) absent(figure string, why error) { b.statement(figure, why.Error(), "") }
+// addSkipped adds a row that explains why there are no figures.
+func (b *bench) addSkipped(figure string, why error) { b.statement(figure, why.Error(), "") }

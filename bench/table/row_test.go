@@ -18,7 +18,7 @@ func rates(perSecond ...float64) []sample {
 
 func TestARatioIsTheMedianOfTheRoundsNotARatioOfSums(t *testing.T) {
 	b := &bench{}
-	b.versus("calls", 2, rates(10, 300, 20), rates(5, 100, 20)) // 2, 3, 1
+	b.compareRates("calls", 2, rates(10, 300, 20), rates(5, 100, 20)) // 2, 3, 1
 	if r := b.rows[0]; r.Reached != 2 || !r.Good() || r.Ours != "20/s" || r.Theirs != "20/s" {
 		t.Errorf("%+v", r)
 	}
@@ -30,7 +30,7 @@ func TestARatioIsTheMedianOfTheRoundsNotARatioOfSums(t *testing.T) {
 	}
 }
 
-func TestTheTableSaysWhichFiguresMissTheirTarget(t *testing.T) {
+func TestTheTableShowsWhichFiguresMissTheirTarget(t *testing.T) {
 	var out bytes.Buffer
 	err := Print(&out, []Row{
 		{Figure: "calls", Must: 1.3, Reached: 1.29}, {Figure: "CPU", Must: 1, Less: true, Reached: 0.9},

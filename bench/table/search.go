@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// search measures the search surface with 500 tools from 25 apps: the size of its list, whether lists stay the same, and the
-// duration of a search.
+// search measures the search surface with 500 tools from 25 apps: the size of its list, whether lists stay the same, and how long
+// a search takes.
 func (b *bench) search(ctx context.Context) error {
 	s := service{name: "search", bundle: []string{"rival", "bundle", "--tools", "20"}, apps: 25}
 	var lists [2][]byte // full and search

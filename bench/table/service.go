@@ -152,7 +152,7 @@ func hasLimits(ctx context.Context, executable string) (bool, error) {
 	return has, nil
 }
 
-// provide makes an executable available at a path in a bundle, because the sandbox of an app allows no other
+// provide makes an executable available at a path in a bundle, because an app's sandbox allows no other
 // path.
 func provide(executable, path string) error {
 	err := os.Link(executable, path)

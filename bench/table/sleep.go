@@ -23,12 +23,12 @@ const (
 
 // sleep measures what sleeping apps save, and what it costs to wake them.
 func (b *bench) sleep(ctx context.Context) error {
-	apps, calls, wakes := sleepers, 10_000, 30
+	apps, calls, measureWaking := sleepers, 10_000, 30
 	if b.o.Quick {
-		apps, calls, wakes = 30, 300, 6
+		apps, calls, measureWaking = 30, 300, 6
 	}
 	s := service{name: "sleep", bundle: sdkBundle, apps: apps, sandbox: map[string]any{"processes": fewProcesses}}
-	if _, err := b.crowdAtRest(ctx, s); err != nil { // the first start stores the lists of the apps
+	if _, err := b.crowdAtRest(ctx, s); err != nil { // the first start stores the apps' lists
 		return err
 	}
 	asleep, err := b.crowdAtRest(ctx, s)
@@ -56,7 +56,7 @@ func (b *bench) sleep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.wakes(ctx, p.url, wakes)
+	return b.measureWaking(ctx, p.url, measureWaking)
 }
 
 // crowd is the process tree of a server with many apps.
@@ -88,7 +88,7 @@ func (b *bench) crowdAtRest(ctx context.Context, s service) (c crowd, err error)
 			return c, err
 		}
 	}
-	time.Sleep(rest)
+	time.Sleep(settleTime)
 	for _, pid := range treeOf(p.cmd.Process.Pid) {
 		memory, err := memoryOf(pid, "Pss:")
 		if err != nil {
@@ -157,8 +157,8 @@ func callAtRandom(ctx context.Context, url string, apps, calls int) (failed int6
 	return wrong.Load(), ctx.Err()
 }
 
-// wakes compares calls that wake an app with starts of the same program alone, in turns.
-func (b *bench) wakes(ctx context.Context, url string, n int) error {
+// measureWaking alternates between calls that wake an app and starts of the same program alone, and compares them.
+func (b *bench) measureWaking(ctx context.Context, url string, n int) error {
 	client, err := openClient(url)
 	if err != nil {
 		return err

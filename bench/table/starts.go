@@ -39,7 +39,7 @@ func (b *bench) starts(ctx context.Context) error {
 		}
 		other = append(other, milliseconds(w))
 	}
-	beyond, what := median(whole)-median(own), "start to first answered list"
+	beyond, what := median(whole)-median(own), "start to the first list"
 	b.limit(what+", beyond the bundle's own start", 150, "ms", beyond,
 		fmt.Sprintf("%.0f ms", median(whole)), fmt.Sprintf("%.0f ms (bundle alone)", median(own)))
 	b.compareFigures(what, "ms", whole, other)
@@ -99,7 +99,7 @@ func (b *bench) bundleStart(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		if !lines.Scan() {
-			return 0, errors.Join(errors.New("the bundle said nothing"), lines.Err())
+			return 0, errors.Join(errors.New("the bundle printed nothing"), lines.Err())
 		}
 	}
 	return time.Since(begin), nil

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-// place is one of the two databases that can hold the state.
+// place is one of the two databases that can store the state.
 type place struct {
 	name    string
 	home    string // the name of the service that uses it
@@ -22,7 +22,7 @@ type place struct {
 	missing error          // why it is missing; nil if it is available
 }
 
-// places starts the databases. It leaves PostgreSQL out if it is not installed.
+// places starts the databases. It skips PostgreSQL if that is not installed.
 func (b *bench) places(ctx context.Context, part string) ([]place, error) {
 	sqlite := place{name: "SQLite", home: part + " in SQLite"}
 	sqlite.options = store.Options{Path: filepath.Join(b.dir, sqlite.home, "ropewalk.db"), Logger: b.log}

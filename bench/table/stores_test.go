@@ -61,7 +61,7 @@ func pagesOf(t *testing.T, n int) string {
 
 func TestADeepListIsReadFromItsMiddle(t *testing.T) {
 	l := &list{reading: reading{deep: true, query: url.Values{"search": {"x"}}}, url: pagesOf(t, 1_000)}
-	if err := l.goDown(t.Context()); err != nil || l.cursor != "500" || len(l.took) != 0 {
+	if err := l.seekMiddle(t.Context()); err != nil || l.cursor != "500" || len(l.took) != 0 {
 		t.Fatalf("%v, at %s with %d samples", err, l.cursor, len(l.took))
 	}
 	if err := l.ask(t.Context()); err != nil || l.cursor != "520" || len(l.took) != 1 || l.found != 1_000 {
@@ -74,15 +74,15 @@ func TestADeepListIsReadFromItsMiddle(t *testing.T) {
 		}
 	}
 	if err := (&list{reading: reading{deep: true}, url: pagesOf(t, 10)}).ask(t.Context()); err == nil {
-		t.Error("a list that has ended can be measured")
+		t.Error("measuring a list that has ended should return an error")
 	}
 }
 
 func TestOmittedMeasurementsHaveTheirOwnRow(t *testing.T) {
 	b := &bench{}
-	b.absent("message appends, PostgreSQL", errNoPostgres)
+	b.addSkipped("message appends, PostgreSQL", errNoPostgres)
 	var out bytes.Buffer
-	if err := Print(&out, b.rows); err != nil || !b.rows[0].Good() || !strings.Contains(out.String(), "left out: no PostgreSQL") || strings.Contains(out.String(), "MISSED") {
+	if err := Print(&out, b.rows); err != nil || !b.rows[0].Good() || !strings.Contains(out.String(), "skipped: PostgreSQL is not installed") || strings.Contains(out.String(), "MISSED") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

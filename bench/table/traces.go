@@ -36,8 +36,8 @@ func (b *bench) traces(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.versus("calls/s with traces of 1% of the calls, against none, c=16", 0.98, got[1], got[0])
-	b.versus("calls/s with traces of all calls, against none, c=16", 0.9, got[2], got[0])
+	b.compareRates("calls/s with traces of 1% of the calls, against none, c=16", 0.98, got[1], got[0])
+	b.compareRates("calls/s with traces of all calls, against none, c=16", 0.9, got[2], got[0])
 	b.statement("CPU per call without traces, with 1% and with all", fmt.Sprintf("%.1f, %.1f and %.1f us",
 		medianOf(got[0], sample.cost), medianOf(got[1], sample.cost), medianOf(got[2], sample.cost)), "")
 	calls := int64(0)

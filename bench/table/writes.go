@@ -32,7 +32,7 @@ func (b *bench) writes(ctx context.Context) error {
 	var stores []*store.Store
 	for _, p := range places {
 		if p.missing != nil {
-			b.absent("message appends, "+p.name, p.missing)
+			b.addSkipped("message appends, "+p.name, p.missing)
 			continue
 		}
 		st, err := store.Open(ctx, p.options)

@@ -168,7 +168,7 @@ func (c *counted) Cookie(ctx context.Context, hash string) (core.Cookie, error) 
 
 func openState(t *testing.T) *counted {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db"), URL: core.Secret(databases.Chosen(t))})
+	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db"), URL: core.Secret(databases.StateURL(t))})
 	if err != nil {
 		t.Fatal(err)
 	}

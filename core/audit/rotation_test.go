@@ -110,13 +110,13 @@ func TestARemovedSwappedOrTruncatedClosedFileIsLocated(t *testing.T) {
 		change func(set []string) error
 		want   string
 	}{
-		"the first is removed": {func(set []string) error { return os.Remove(set[0]) }, "000002: line 1: does not follow the line before: the lines or the file before it were removed"},
+		"the first is removed": {func(set []string) error { return os.Remove(set[0]) }, "000002: line 1: does not follow the previous line: the lines or the file before it were removed"},
 		"one is removed":       {func(set []string) error { return os.Remove(set[1]) }, "000002 is missing"},
 		"the last is removed":  {func(set []string) error { return os.Remove(set[len(set)-2]) }, "audit.log: line 1: does not follow"},
 		"two are exchanged": {func(set []string) error {
 			return errorsOf(os.Rename(set[0], set[0]+"x"), os.Rename(set[1], set[0]), os.Rename(set[0]+"x", set[1]))
 		}, "000002: line 1: does not follow"},
-		"one is cut short": {func(set []string) error { return os.Truncate(set[0], 100) }, "000001: line 1: is cut short"},
+		"one is cut short": {func(set []string) error { return os.Truncate(set[0], 100) }, "000001: line 1: is truncated"},
 		"the end of one is removed": {func(set []string) error {
 			raw, err := os.ReadFile(set[0])
 			if err != nil {

@@ -134,7 +134,7 @@ func protocols() []string { return []string{"anthropic", "openai"} }
 func open(t *testing.T, protocol string, change func(*config.Models), limit ...func(*chat.Options)) *fixture {
 	t.Helper()
 	home := t.TempDir()
-	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.Chosen(t)), Logger: hclog.NewNullLogger()}
+	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.StateURL(t)), Logger: hclog.NewNullLogger()}
 	return openOn(t, home, state, provider.Provider(t), protocol, change, limit...)
 }
 

@@ -35,7 +35,7 @@ func openVendors(t *testing.T) (*fixture, map[string]*strict) {
 	t.Helper()
 	url, all := serveVendors(t)
 	home := t.TempDir()
-	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.Chosen(t)), Logger: hclog.NewNullLogger()}
+	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.StateURL(t)), Logger: hclog.NewNullLogger()}
 	h := openOn(t, home, state, &testenv.ModelProvider{URL: url}, "openai", func(c *config.Models) {
 		c.Default, c.MaxOutputTokens, c.Providers = "openai:m", 5000, map[string]config.ModelProvider{}
 		for id, s := range all {

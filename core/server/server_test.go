@@ -59,7 +59,7 @@ type testHome struct {
 
 func newHome(t *testing.T, yaml string) testHome {
 	h := testHome{t, t.TempDir(), config.Environment{"PATH": os.Getenv("PATH")}}
-	if url := databases.Chosen(t); url != "" {
+	if url := databases.StateURL(t); url != "" {
 		h.env[config.EnvStorageURL] = url
 	}
 	h.write(yaml)
@@ -157,7 +157,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 				t.Errorf("the start returned %v, which should contain %q", err, c.says)
 			}
 			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
-			if untouched := c.says != "--port" || databases.Wanted(); untouched != errors.Is(noState, fs.ErrNotExist) {
+			if untouched := c.says != "--port" || databases.Required(); untouched != errors.Is(noState, fs.ErrNotExist) {
 				t.Errorf("the state: %v", noState) // an invalid configuration must not migrate it
 			}
 			h.write("http: {port: 0}")

@@ -29,7 +29,7 @@ type Client struct {
 }
 
 // Pinned returns an HTTP client that accepts only one certificate, in DER, whatever its names and issuer. It
-// returns nil without a certificate.
+// returns nil if certificate is empty.
 func Pinned(certificate []byte) *http.Client {
 	if len(certificate) == 0 {
 		return nil
@@ -49,8 +49,8 @@ func Pinned(certificate []byte) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// maxAnswer limits how much of a response is read, in bytes.
-const maxAnswer = 64 << 20
+// maxResponse limits how much of a response is read, in bytes.
+const maxResponse = 64 << 20
 
 // Get requests a path with a query, and decodes the response into out.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, out any) error {
@@ -83,9 +83,9 @@ func (c *Client) Send(ctx context.Context, method, path, contentType string, bod
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.Server, err)
+		return fmt.Errorf("read the response from %s: %w", c.Server, err)
 	}
 	switch out := out.(type) {
 	case nil:

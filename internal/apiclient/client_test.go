@@ -26,8 +26,8 @@ func TestARequestCarriesKeyAndWorkspace(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
-	for answer, want := range map[string]string{
+func TestErrorsTellTheUserWhatToDo(t *testing.T) {
+	for response, want := range map[string]string{
 		`{"error":"not_found","message":"app \"x\" is not installed"}`: `app "x" is not installed`,
 		`{"error":"feature_disabled"}`:                                 "feature disabled",
 		`{"error":"credentials_required","message":"settings are missing","details":{"missing":[{"name":"KEY","title":"The key"}]}}`: "--env KEY=...   The key",
@@ -35,12 +35,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(400)
-			_, _ = w.Write([]byte(answer))
+			_, _ = w.Write([]byte(response))
 		}))
 		err := (&Client{Server: s.URL}).Get(t.Context(), "/", nil, nil)
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s gives %v, want %s", answer, err, want)
+			t.Errorf("%s: got %v, want %s", response, err, want)
 		}
 	}
 	err := (&Client{Server: "http://127.0.0.1:1"}).Get(t.Context(), "/", nil, nil)
@@ -62,7 +62,7 @@ func TestAProxysErrorIsNotMistakenForTheServers(t *testing.T) {
 		err := (&Client{Server: s.URL}).Get(t.Context(), "/", nil, nil)
 		s.Close()
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q gives %v, want %s", body, err, want)
+			t.Errorf("%q: got %v, want %s", body, err, want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestAnInterruptedRequestDoesNotBlameTheServer(t *testing.T) {
 	}))
 	defer s.Close()
 	err := (&Client{Server: s.URL}).Get(ctx, "/", nil, nil)
-	if err == nil || err.Error() != "stopped before the server at "+s.URL+" answered: interrupt signal received" {
+	if err == nil || err.Error() != "stopped before the server at "+s.URL+" responded: interrupt signal received" {
 		t.Error(err)
 	}
 }

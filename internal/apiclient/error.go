@@ -23,7 +23,7 @@ type Error struct {
 	login   bool   // a login was sent
 }
 
-// Error returns the message, with advice if the code has any.
+// Error returns the message, with advice if there is any for the code.
 func (e *Error) Error() string {
 	text := e.Message
 	if text == "" {
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	case e.Status == http.StatusUnauthorized && e.keyFrom != "":
 		return "not authenticated: the server does not accept the key from " + e.keyFrom + ": it belongs to another server, was revoked, or has expired (`ropewalk key create` creates one), or its owner has to log in again after a change of identity provider"
 	case e.Status == http.StatusUnauthorized && e.login:
-		return "not authenticated: your login has ended; run `ropewalk login` again"
+		return "not authenticated: your login has expired or was revoked; run `ropewalk login` again"
 	case e.Status == http.StatusUnauthorized:
 		return "not authenticated: run `ropewalk login`, or set ROPEWALK_API_KEY to an API key of the server"
 	case e.Code == "workspace_required":
@@ -106,16 +106,16 @@ func IsCode(err error, code string) bool {
 	return ok && e.Code == code
 }
 
-// unreachable says which server was meant and what to check. If ctx was cancelled, it only says that.
+// unreachable returns an error with the server's address and what to check, or, if ctx was cancelled, with the cause.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped before the server at %s answered: %w", c.Server, context.Cause(ctx))
+		return fmt.Errorf("stopped before the server at %s responded: %w", c.Server, context.Cause(ctx))
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if c.ServerFrom != "" {
-		return fmt.Errorf("cannot reach the server at %s, which %s names: %w (is it running? `ropewalk up` starts one here; --server names another)", c.Server, c.ServerFrom, err)
+		return fmt.Errorf("cannot reach the server at %s, which %s specifies: %w (is it running? `ropewalk up` starts one here; --server selects another)", c.Server, c.ServerFrom, err)
 	}
 	return fmt.Errorf("cannot reach the server at %s: %w (is it running? `ropewalk up` starts one here; `ropewalk login ADDRESS` logs in to another)", c.Server, err)
 }

@@ -18,10 +18,10 @@ type Event struct {
 	Data json.RawMessage
 }
 
-// Stream sends body as JSON, unless it is nil, and calls each for every event of the response, until the stream
-// ends, each returns an error, or ctx is done. It returns the error from each, or nil at the end of the stream.
+// Stream sends body as JSON, unless it is nil, and calls handle for each event in the response, until the stream
+// ends, handle returns an error, or ctx is done. It returns the error from handle, or nil at the end of the stream.
 // A response that is not an event stream is an error.
-func (c *Client) Stream(ctx context.Context, method, path string, body any, each func(Event) error) error {
+func (c *Client) Stream(ctx context.Context, method, path string, body any, handle func(Event) error) error {
 	var reader io.Reader
 	contentType := ""
 	if body != nil {
@@ -37,16 +37,16 @@ func (c *Client) Stream(ctx context.Context, method, path string, body any, each
 	}
 	defer func() { _ = res.Body.Close() }()
 	if t := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || !strings.HasPrefix(t, "text/event-stream") {
-		return fmt.Errorf("%s %s: the answer is %q, not an event stream", method, path, t)
+		return fmt.Errorf("%s %s: the response is %q, not an event stream", method, path, t)
 	}
-	return readEvents(res.Body, each)
+	return readEvents(res.Body, handle)
 }
 
 // maxLine bounds one line of an event stream.
 const maxLine = 32 << 20
 
 // readEvents parses an event stream as the HTML standard defines it, without ids and retry times.
-func readEvents(r io.Reader, each func(Event) error) error {
+func readEvents(r io.Reader, handle func(Event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	var e Event
@@ -59,7 +59,7 @@ func readEvents(r io.Reader, each func(Event) error) error {
 		case line == "":
 			if len(data) > 0 {
 				e.Data = json.RawMessage(strings.Join(data, "\n"))
-				if err := each(e); err != nil {
+				if err := handle(e); err != nil {
 					return err
 				}
 			}

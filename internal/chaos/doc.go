@@ -2,5 +2,5 @@
 // figure, what is required and a verdict.
 //
 // Record is for tests, which add what they measured. The package table runs the tests and prints the table.
-// Neither contains tests of the server: those are in the packages that they test.
+// Neither contains tests of the server itself, which are in the packages that they test.
 package chaos

@@ -20,7 +20,7 @@ type Row struct {
 	OK       bool   `json:"ok"`
 }
 
-// Record adds a row to the report of `make chaos`. In `make test` a row that does not hold is only logged: time
+// Record adds a row to the report of `make chaos`. In `make test` a row that misses its requirement is only logged: time
 // measurements need a machine without other work.
 func Record(t testing.TB, r Row) {
 	t.Helper()

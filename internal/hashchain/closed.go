@@ -76,5 +76,5 @@ func lastLine(path string) (record []byte, hash string, err error) {
 		}
 		return l.Record, l.Hash, nil
 	}
-	return nil, "", errors.New("is cut short")
+	return nil, "", errors.New("is truncated")
 }

@@ -139,13 +139,13 @@ func (f *File) follow() error {
 		return err
 	}
 	if there, err := os.Stat(f.path); err != nil || !os.SameFile(now, there) {
-		return errors.New("the file was removed or replaced while it is in use: restore it, or start again to begin another")
+		return errors.New("the file was removed or replaced while in use: restore it, or restart to begin a new one")
 	}
 	switch {
 	case now.Size() == f.end:
 		return nil
 	case now.Size() < f.end:
-		return errors.New("the file was cut off while it is in use")
+		return errors.New("the file was truncated while in use")
 	}
 	if err := f.scan(io.NewSectionReader(f.file, f.end, now.Size()-f.end)); err != nil {
 		return err
@@ -256,9 +256,9 @@ func check(raw []byte, previous string) (record []byte, hash string, err error) 
 	case err != nil || !bytes.Equal(canonical, raw):
 		return nil, "", errors.New("was changed")
 	case l.Previous != previous:
-		return nil, "", errors.New("does not follow the line before: lines were removed, inserted or changed here")
+		return nil, "", errors.New("does not follow the previous line: lines were removed, inserted or changed here")
 	case l.Hash != hashOf(previous, l.Record):
-		return nil, "", errors.New("was changed: its hash is wrong")
+		return nil, "", errors.New("was changed: its hash does not match")
 	}
 	return l.Record, l.Hash, nil
 }

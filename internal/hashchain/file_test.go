@@ -95,7 +95,7 @@ func TestNothingIsAppendedToAFileThatWasRemovedReplacedOrCutOff(t *testing.T) {
 		"replaced": func(path string) error {
 			return os.Rename(path, path+".1")
 		},
-		"cut off": func(path string) error { return os.Truncate(path, 10) },
+		"truncated": func(path string) error { return os.Truncate(path, 10) },
 	} {
 		path := filepath.Join(t.TempDir(), "chain")
 		f := open(t, path, nil)
@@ -105,13 +105,13 @@ func TestNothingIsAppendedToAFileThatWasRemovedReplacedOrCutOff(t *testing.T) {
 		if err := spoil(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := add(f, "two"); err == nil || !strings.Contains(err.Error(), "while it is in use") {
+		if err := add(f, "two"); err == nil || !strings.Contains(err.Error(), "while in use") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestARecordThatAnotherProcessChangedIsNamedByItsLine(t *testing.T) {
+func TestTheErrorForARecordThatAnotherProcessChangedNamesItsLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chain")
 	f := open(t, path, nil)
 	if err := add(f, "one", "two"); err != nil {
@@ -132,7 +132,7 @@ func TestARecordThatAnotherProcessChangedIsNamedByItsLine(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadIsNamedOnceWithTheReason(t *testing.T) {
+func TestTheErrorForAnUnreadableFileNamesItOnceWithTheReason(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{filepath.Join(dir, "absent"): "no such file or directory", dir: "is a directory"} {
 		if _, err := hashchain.VerifySet(path, nil); err == nil || err.Error() != path+": "+want {

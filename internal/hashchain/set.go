@@ -16,8 +16,8 @@ const purgeInterval = time.Hour
 // SetOptions configure a Set.
 type SetOptions struct {
 	Durable  bool          // records are on the disk before Append returns
-	MaxBytes int64         // a file of this size is closed and the next one started; 0 means any size
-	MaxAge   time.Duration // the same for a file whose first record is this old; 0 means any age
+	MaxBytes int64         // a file of this size is closed and the next one started; 0 means no limit
+	MaxAge   time.Duration // the same for a file whose first record is this old; 0 means no limit
 	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all files
 
 	// Time returns when a record was made.
@@ -29,7 +29,7 @@ type SetOptions struct {
 	Problem func(error)
 }
 
-// Set is a file that is closed by size or age and continued in the next one. The first line of each file
+// Set is a file that is closed when it reaches a size or age, and continued in the next one. The first line of each file
 // contains the hash of the last line of the previous file. Closed files are in the same directory and have a
 // number after the name. Only one process at a time may append to a set.
 type Set struct {

@@ -18,17 +18,17 @@ type Summary struct {
 	Hash    string // of the last record
 }
 
-// Verify checks the chain of a complete file that is not part of a set. The error names the first line that is
-// wrong.
+// Verify checks the chain of a complete file that is not part of a set. The error names the first invalid
+// line.
 func Verify(r io.Reader) (Summary, error) {
 	v := verification{}
 	err := v.file(r, nil)
 	return v.Summary, err
 }
 
-// VerifySet checks the chain of a set: of the file at path and its closed files, oldest first. The error names
-// the first file and line that is wrong. Files may be missing at the beginning if a record says that they were
-// deleted: deleted returns the last hash of the file that a record is about.
+// VerifySet checks the chain of a set, that is, of the file at path and its closed files, oldest first. The error names
+// the first invalid file and line. Files may be missing at the beginning if a record states that they were
+// deleted. deleted returns the last hash of the file whose deletion a record reports.
 func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) (Summary, error) {
 	closed, err := closedFiles(path)
 	if err != nil {
@@ -42,22 +42,22 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 		paths = append(paths, path) // absent only after a crash between two files
 	}
 	v := verification{set: true}
-	gone := map[string]bool{}
+	removed := map[string]bool{}
 	for i, p := range paths {
 		if i > 0 && i < len(closed) && closed[i].number != closed[i-1].number+1 {
 			return v.Summary, fmt.Errorf("%s is missing", nameOf(path, closed[i-1].number+1))
 		}
 		err := v.open(p, func(record []byte) {
 			if hash, ok := deleted(record); ok {
-				gone[hash] = true
+				removed[hash] = true
 			}
 		})
 		if err != nil {
 			return v.Summary, fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	if v.begins != "" && !gone[v.begins] {
-		return v.Summary, fmt.Errorf("%s: line 1: does not follow the line before: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
+	if v.firstPrevious != "" && !removed[v.firstPrevious] {
+		return v.Summary, fmt.Errorf("%s: line 1: does not follow the previous line: the lines or the file before it were removed, and no record says that the file was deleted", paths[0])
 	}
 	return v.Summary, nil
 }
@@ -65,8 +65,8 @@ func VerifySet(path string, deleted func(record []byte) (hash string, ok bool)) 
 // verification is the state of a Verify.
 type verification struct {
 	Summary
-	set    bool
-	begins string // the hash that the first line of a set gives for the previous line
+	set           bool
+	firstPrevious string // the previous hash in the first line of a set
 }
 
 func (v *verification) open(path string, seen func(record []byte)) error {
@@ -78,7 +78,7 @@ func (v *verification) open(path string, seen func(record []byte)) error {
 	return withoutPath(v.file(file, seen))
 }
 
-// withoutPath returns the reason of a failed file operation, because the caller names the file.
+// withoutPath returns only the reason for a failed file operation, because the caller adds the path.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -99,12 +99,12 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("line %d: is cut short", number)
+			return fmt.Errorf("line %d: is truncated", number)
 		}
 		raw = bytes.TrimSuffix(raw, []byte{'\n'})
 		if v.set && v.Records == 0 {
-			v.begins = previousOf(raw)
-			v.Hash = v.begins
+			v.firstPrevious = previousOf(raw)
+			v.Hash = v.firstPrevious
 		}
 		record, hash, err := check(raw, v.Hash)
 		if err != nil {
@@ -118,7 +118,7 @@ func (v *verification) file(r io.Reader, seen func(record []byte)) error {
 	}
 }
 
-// previousOf returns the hash that a line gives for the previous line, or "" if it is not a line.
+// previousOf returns the previous hash in a line, or "" if raw is not a line.
 func previousOf(raw []byte) string {
 	var l line
 	if json.Unmarshal(raw, &l) != nil {

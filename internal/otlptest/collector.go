@@ -138,7 +138,7 @@ func (c *Collector) Await(t *testing.T, name string) Span {
 		select {
 		case <-changed:
 		case <-t.Context().Done():
-			t.Fatalf("no span %q was received; there are %v", name, c.Names())
+			t.Fatalf("no span %q was received, only %v", name, c.Names())
 		}
 	}
 }

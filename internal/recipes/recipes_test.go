@@ -21,11 +21,11 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// has fails the test unless the file contains the text. what describes what is missing.
-func has(t *testing.T, path, text, what string) {
+// has fails the test, with the description, unless the file contains the text.
+func has(t *testing.T, path, text, description string) {
 	t.Helper()
 	if raw, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.Contains(string(raw), text) {
-		t.Errorf("%s: %s is missing (%q)", path, what, text)
+		t.Errorf("%s: %s is missing (%q)", path, description, text)
 	}
 }
 
@@ -80,7 +80,7 @@ func kinds(t *testing.T) map[string]string {
 	return found
 }
 
-func TestEveryEndpointIsTestedAndPromised(t *testing.T) {
+func TestEveryEndpointIsTestedAndDocumented(t *testing.T) {
 	tests := sources(t, isTest, "core", "test")
 	paths := regexp.MustCompile(`(?m)^  (/v1/[^:]*):$`).FindAllStringSubmatch(read(t, "core/httpapi/openapi.yaml"), -1)
 	if len(paths) < 40 {
@@ -160,7 +160,7 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 		}
 		has(t, "cmd/ropewalk/plugin_kit_"+kind+".go", kind+"test.", "the kit of the kind for plugin test")
 		has(t, "cmd/ropewalk/plugin_kits.go", "plugins."+constant+":", "the kind in plugin test")
-		has(t, "cmd/ropewalk/plugin_kits.go", kind+"v1.New", "a call of the kind's service")
+		has(t, "cmd/ropewalk/plugin_kits.go", kind+"v1.New", "a call to the kind's service")
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files/any", kind, "words.tmpl"), "{{define \"usage\"}}", "the kind in plugin init")
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files/go", kind, "main.go.tmpl"), kind+".Serve", "the kind in plugin init")
 		has(t, filepath.Join("cmd/ropewalk/skeleton/files/python", kind, "src/adapter.py.tmpl"), "kind = \""+kind+"\"", "the kind in plugin init --lang python")

@@ -22,8 +22,8 @@ func PassesItsKit(t testing.TB, skipped int, adapter, settings string, flags ...
 	args := append([]string{"plugin", "test", plugin, "--config", file, "--effort", "quick", "--start-timeout", "3m"}, flags...)
 	test := exec.CommandContext(t.Context(), Executable(t, "ropewalk"), args...)
 	test.Env = append(os.Environ(), "ROPEWALK_HOME="+t.TempDir())
-	said, err := test.CombinedOutput()
-	if err != nil || !strings.Contains(string(said), fmt.Sprintf(" passed, 0 failed, %d not judged", skipped)) {
-		t.Errorf("ropewalk plugin test %s: %v\n%s", adapter, err, said)
+	output, err := test.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), fmt.Sprintf(" passed, 0 failed, %d not judged", skipped)) {
+		t.Errorf("ropewalk plugin test %s: %v\n%s", adapter, err, output)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// StartCaddy starts a Caddy that ends with the test, and returns its address, "127.0.0.1:port". site returns
+// StartCaddy starts a Caddy, which stops when the test ends, and returns its address, "127.0.0.1:port". site returns
 // its site configuration, given the address to listen on.
 func StartCaddy(t testing.TB, site func(listen string) string) (listen string) {
 	t.Helper()

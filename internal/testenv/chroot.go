@@ -10,7 +10,7 @@ import (
 // machine without them the test fails.
 func NeedsNamespaces(t testing.TB) {
 	t.Helper()
-	slowly(t, "user namespaces")
+	skipIfShort(t, "user namespaces")
 	if sandbox.InChroot() {
 		t.Skip("these tests run in a chroot, where the kernel does not allow user namespaces (user_namespaces(7))")
 	}

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// Store is the environment variable that says where tests keep a server's state: "postgres" for a new
+// Store is the environment variable that determines where tests keep a server's state: "postgres" for a new
 // PostgreSQL database each time, anything else for a file. make test runs them with both.
 const Store = "ROPEWALK_TEST_STORE"
 
 // Databases is the single PostgreSQL server for a package's tests, with as many databases as they need. The
-// first test that needs one starts it. The server ends after the last test, if TestMain runs the tests through Around.
+// first test that needs one starts it. The server stops after the last test, if TestMain runs the tests through Around.
 // The zero value is ready to use.
 type Databases struct {
 	once     sync.Once
@@ -27,14 +27,14 @@ type Databases struct {
 	around   bool // Around runs the tests
 }
 
-// Wanted reports whether the tests must keep their state in PostgreSQL. That is never the case in packages
+// Required reports whether the tests must keep their state in PostgreSQL. That is never the case in packages
 // without Around.
-func (d *Databases) Wanted() bool { return d.around && os.Getenv(Store) == "postgres" }
+func (d *Databases) Required() bool { return d.around && os.Getenv(Store) == "postgres" }
 
-// Chosen returns the URL of a new database, or "" if the tests keep their state in a file.
-func (d *Databases) Chosen(t testing.TB) string {
+// StateURL returns the URL of a new database, or "" if the tests keep their state in a file.
+func (d *Databases) StateURL(t testing.TB) string {
 	t.Helper()
-	if !d.Wanted() {
+	if !d.Required() {
 		return ""
 	}
 	return d.New(t)
@@ -43,8 +43,8 @@ func (d *Databases) Chosen(t testing.TB) string {
 // New creates an empty database and returns its URL.
 func (d *Databases) New(t testing.TB) string {
 	t.Helper()
-	slowly(t, "PostgreSQL")
-	d.once.Do(func() { d.postgres = StartPostgres(&outliving{t, &d.ends}) })
+	skipIfShort(t, "PostgreSQL")
+	d.once.Do(func() { d.postgres = StartPostgres(&packageTest{t, &d.ends}) })
 	if d.postgres == nil {
 		t.Fatal("PostgreSQL did not start for an earlier test")
 	}
@@ -62,7 +62,7 @@ func (d *Databases) New(t testing.TB) string {
 	return at.String()
 }
 
-// Around wraps a package's tests: the server ends when they have run, before leaks are checked.
+// Around wraps a package's tests: the server stops when they have run, before leaks are checked.
 func (d *Databases) Around(m interface{ Run() int }) interface{ Run() int } {
 	d.around = true
 	return &around{m, &d.ends}

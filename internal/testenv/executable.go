@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Ropewalk is the server's executable for the tests of a package: the one that ROPEWALK_BINARY names, or else
-// one that the first test builds. Tests keep it in a package variable, because even a go build that has nothing
+// Ropewalk is the server's executable for a package's tests: the one that ROPEWALK_BINARY specifies, or else
+// one that the first test builds. Tests keep it in a package variable, because even a go build with nothing
 // to do takes a second of processor time. The zero value is ready to use.
 type Ropewalk struct {
 	Race bool // build it with the race detector

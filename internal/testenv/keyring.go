@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// StartSessionBus starts a D-Bus without services, sets DBUS_SESSION_BUS_ADDRESS to it, and ends it with the test.
+// StartSessionBus starts a D-Bus without services, sets DBUS_SESSION_BUS_ADDRESS to it, and stops it when the test ends.
 func StartSessionBus(t testing.TB) {
 	t.Helper()
 	program, dir := Program(t, "dbus-daemon"), t.TempDir()
@@ -38,7 +38,7 @@ func StartSessionBus(t testing.TB) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+socket)
 }
 
-// StartKeyring starts an unlocked GNOME Keyring on the session bus, and ends it with the test.
+// StartKeyring starts an unlocked GNOME Keyring on the session bus, and stops it when the test ends.
 func StartKeyring(t testing.TB) {
 	t.Helper()
 	program, dir := Program(t, "gnome-keyring-daemon"), t.TempDir()

@@ -14,12 +14,12 @@ import (
 )
 
 // ModelProvider is a running @copilotkit/aimock: a model provider over real HTTP, with Anthropic's API at URL
-// and OpenAI's at URL + /v1. It gives the answers that a test has scripted.
+// and OpenAI's at URL + /v1. It returns the responses that a test has scripted.
 type ModelProvider struct {
 	URL string
 }
 
-// StartModelProvider starts the provider until the test ends.
+// StartModelProvider starts the provider, which stops when the test ends.
 func StartModelProvider(t testing.TB) *ModelProvider {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(Root(t), "test", "npm", "aimock.mjs"))
@@ -46,7 +46,7 @@ func StartModelProvider(t testing.TB) *ModelProvider {
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		t.Fatalf("the model provider ended early: %v", lines.Err())
+		t.Fatalf("the model provider exited early: %v", lines.Err())
 	}
 	if err := json.Unmarshal(lines.Bytes(), &first); err != nil {
 		t.Fatalf("the model provider printed %q: %v", lines.Text(), err)
@@ -55,7 +55,7 @@ func StartModelProvider(t testing.TB) *ModelProvider {
 }
 
 // SharedModelProvider is the single provider of a package whose tests run sequentially: starting node for each
-// would take most of their time. The provider starts for the first test that needs it and ends after the last test, if
+// would account for most of their run time. The provider starts for the first test that needs it and stops after the last test, if
 // TestMain runs the tests through Around. The zero value is ready to use.
 type SharedModelProvider struct {
 	once     sync.Once
@@ -66,8 +66,8 @@ type SharedModelProvider struct {
 // Provider returns the provider with no fixtures and an empty journal.
 func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
 	t.Helper()
-	slowly(t, "npm packages")
-	s.once.Do(func() { s.provider = StartModelProvider(&outliving{t, &s.ends}) })
+	skipIfShort(t, "npm packages")
+	s.once.Do(func() { s.provider = StartModelProvider(&packageTest{t, &s.ends}) })
 	if s.provider == nil {
 		t.Fatal("the model provider did not start for an earlier test")
 	}
@@ -75,12 +75,12 @@ func (s *SharedModelProvider) Provider(t testing.TB) *ModelProvider {
 	return s.provider
 }
 
-// Around wraps a package's tests: the provider ends when they have run, before leaks are checked.
+// Around wraps a package's tests: the provider stops when they have run, before leaks are checked.
 func (s *SharedModelProvider) Around(m interface{ Run() int }) interface{ Run() int } {
 	return &around{m, &s.ends}
 }
 
-// Say adds fixtures: what to answer to which request; the first match wins. Their format is aimock's.
+// Say adds fixtures in aimock's format, which map requests to responses. The first match wins.
 func (p *ModelProvider) Say(t testing.TB, fixtures ...string) {
 	t.Helper()
 	body := []byte(`{"fixtures":[`)
@@ -99,19 +99,19 @@ func (p *ModelProvider) Forget(t testing.TB) {
 	p.do(t, http.MethodPost, "/__aimock/reset", nil)
 }
 
-// Asked is one request that the provider received. Body is in OpenAI's format, whichever API was used.
-type Asked struct {
+// ModelRequest is one request that the provider received. Body is in OpenAI's format, whichever API was used.
+type ModelRequest struct {
 	Path string         `json:"path"`
 	Body map[string]any `json:"body"`
 	At   int64          `json:"timestamp"` // milliseconds
 
 	Response struct {
-		Left int64 `json:"left"` // when the client disconnected before it had the answer, in milliseconds; otherwise 0
+		Left int64 `json:"left"` // when the client disconnected before it had the whole response, in milliseconds; otherwise 0
 	} `json:"response"`
 }
 
 // Journal returns every request so far.
-func (p *ModelProvider) Journal(t testing.TB) (all []Asked) {
+func (p *ModelProvider) Journal(t testing.TB) (all []ModelRequest) {
 	t.Helper()
 	if err := json.Unmarshal(p.do(t, http.MethodGet, "/__aimock/journal", nil), &all); err != nil {
 		t.Fatal(err)
@@ -127,14 +127,14 @@ func (p *ModelProvider) do(t testing.TB, method, path string, body []byte) []byt
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Close = true
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	content, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s %s: %d %s %v", method, path, answer.StatusCode, content, err)
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %d %s %v", method, path, response.StatusCode, content, err)
 	}
 	return content
 }

@@ -29,11 +29,11 @@ type Forwarded struct {
 	Upstream string `json:"upstream"` // where it was sent; several, separated by commas, if it was retried
 }
 
-// StartNginx starts an nginx that ends with the test. site returns the contents of its http block, given the
+// StartNginx starts an nginx, which stops when the test ends. site returns the contents of its http block, given the
 // address to listen on.
 func StartNginx(t testing.TB, site func(listen string) string) *Nginx {
 	t.Helper()
-	slowly(t, "nginx")
+	skipIfShort(t, "nginx")
 	path, err := exec.LookPath("nginx")
 	if _, there := os.Stat("/usr/sbin/nginx"); err != nil && there == nil { // where Debian installs it
 		path, err = "/usr/sbin/nginx", nil

@@ -29,7 +29,7 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Documented returns the nth block (from 0) of a language in a page of docs.
+// Documented returns the nth code block (from 0) in a language on a page in docs.
 func Documented(t testing.TB, page, language string, nth int) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(Root(t), "docs", page))
@@ -38,7 +38,7 @@ func Documented(t testing.TB, page, language string, nth int) string {
 	}
 	blocks := strings.Split(string(text), "```"+language+"\n")
 	if len(blocks) < nth+2 {
-		t.Fatalf("docs/%s has %d blocks of %s; the test wants number %d", page, len(blocks)-1, language, nth+1)
+		t.Fatalf("docs/%s has %d %s blocks, but the test needs block %d", page, len(blocks)-1, language, nth+1)
 	}
 	block, _, _ := strings.Cut(blocks[nth+1], "```")
 	return block
@@ -55,7 +55,7 @@ func Node(t testing.TB) string {
 // wait.
 func Packages(t testing.TB, folder string) string {
 	t.Helper()
-	slowly(t, "npm packages")
+	skipIfShort(t, "npm packages")
 	from := filepath.Join(Root(t), folder)
 	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
 	if err != nil {

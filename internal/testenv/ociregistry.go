@@ -21,7 +21,7 @@ type OCIRegistry struct {
 	Dir  string // where it stores pushed artifacts
 }
 
-// StartOCIRegistry starts a registry that ends with the test. settings is YAML that is added to its
+// StartOCIRegistry starts a registry, which stops when the test ends. settings is YAML that is added to its
 // configuration.
 func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 	t.Helper()
@@ -36,7 +36,7 @@ func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 		}
 		r.Server = &Server{t: t, quit: syscall.SIGTERM, ready: func(ctx context.Context) bool { return registryAnswers(ctx, r.Addr) }}
 		r.command = func() *exec.Cmd {
-			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "serve", config) // Kill ends it
+			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "serve", config) // Kill stops it
 			cmd.Env = []string{"OTEL_TRACES_EXPORTER=none"}
 			return cmd
 		}
@@ -50,7 +50,7 @@ func StartOCIRegistry(t testing.TB, settings string) *OCIRegistry {
 	return nil
 }
 
-// registryAnswers accepts any answer, including one that requires a login.
+// registryAnswers accepts any response, including one that requires a login.
 func registryAnswers(ctx context.Context, addr string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v2/", nil)
 	if err != nil {

@@ -21,7 +21,7 @@ type OpenIDProvider struct {
 	kill   func()
 }
 
-// StartOpenIDProvider starts the provider until the test ends. callback is the redirect URI of its public
+// StartOpenIDProvider starts the provider, which stops when the test ends. callback is the redirect URI of its public
 // clients "app" and "ropewalk". Every login is alice's.
 func StartOpenIDProvider(t testing.TB, callback string) *OpenIDProvider {
 	t.Helper()
@@ -80,11 +80,11 @@ func (p *OpenIDProvider) Rotate(t testing.TB) {
 // LogoutTokens returns the logout tokens that the provider has sent, or tried to send, in order.
 func (p *OpenIDProvider) LogoutTokens(t testing.TB) []string {
 	t.Helper()
-	var answer struct {
+	var response struct {
 		Logouts []string `json:"logouts"`
 	}
-	p.do(t, "logouts", &answer)
-	return answer.Logouts
+	p.do(t, "logouts", &response)
+	return response.Logouts
 }
 
 // CloseAccount closes a person's account: its tokens are revoked, and the provider sends no logout token.
@@ -93,7 +93,7 @@ func (p *OpenIDProvider) CloseAccount(t testing.TB, account string) {
 	p.do(t, "close "+account, &struct{}{})
 }
 
-// do sends the provider a line and reads the answer.
+// do sends the provider a line and reads the response.
 func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 	t.Helper()
 	if _, err := fmt.Fprintln(p.in, line); err != nil {
@@ -102,15 +102,15 @@ func (p *OpenIDProvider) do(t testing.TB, line string, into any) {
 	p.read(t, into)
 }
 
-// answerTime is how long the provider may take to start, and to answer.
-const answerTime = 5 * time.Minute
+// responseTime is how long the provider may take to start or to respond.
+const responseTime = 5 * time.Minute
 
 func (p *OpenIDProvider) read(t testing.TB, into any) {
 	t.Helper()
-	late := time.AfterFunc(answerTime, p.kill)
+	late := time.AfterFunc(responseTime, p.kill)
 	defer late.Stop()
 	if !p.out.Scan() {
-		t.Fatalf("the provider ended early, or did not answer within %v: %v", answerTime, p.out.Err())
+		t.Fatalf("the provider exited early, or did not respond within %v: %v", responseTime, p.out.Err())
 	}
 	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
 		t.Fatalf("the provider printed %q: %v", p.out.Text(), err)
@@ -121,7 +121,7 @@ func (p *OpenIDProvider) read(t testing.TB, into any) {
 // after the second use of a refresh token.
 func (p *OpenIDProvider) Renewals(t testing.TB) (renewals, revoked int) {
 	t.Helper()
-	var answer struct{ Renewals, Revoked int }
-	p.do(t, "renewals", &answer)
-	return answer.Renewals, answer.Revoked
+	var response struct{ Renewals, Revoked int }
+	p.do(t, "renewals", &response)
+	return response.Renewals, response.Revoked
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// around wraps a package's tests, and ends what they share once they have run.
+// around wraps a package's tests, and stops what they share once they have run.
 type around struct {
 	m    interface{ Run() int }
 	ends *[]func()
@@ -19,11 +19,11 @@ func (a *around) Run() int {
 	return code
 }
 
-// outliving is a test whose cleanups wait for the end of all tests.
-type outliving struct {
+// packageTest is a test whose cleanups wait for the end of all tests.
+type packageTest struct {
 	testing.TB
 	ends *[]func()
 }
 
-func (o *outliving) Context() context.Context { return context.Background() }
-func (o *outliving) Cleanup(f func())         { *o.ends = append(*o.ends, f) }
+func (o *packageTest) Context() context.Context { return context.Background() }
+func (o *packageTest) Cleanup(f func())         { *o.ends = append(*o.ends, f) }

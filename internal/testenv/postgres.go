@@ -21,10 +21,10 @@ type Postgres struct {
 	URL  string // of its only database, for its only user, who may do everything
 }
 
-// StartPostgres creates a PostgreSQL cluster and starts it. It ends with the test.
+// StartPostgres creates a PostgreSQL cluster and starts it. It stops when the test ends.
 func StartPostgres(t testing.TB) *Postgres {
 	t.Helper()
-	slowly(t, "PostgreSQL")
+	skipIfShort(t, "PostgreSQL")
 	bin := postgresBin(t)
 	as := unprivileged(t)
 	// Not t.TempDir: PostgreSQL's user cannot read its parent.

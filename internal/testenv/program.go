@@ -9,7 +9,7 @@ import (
 // out the tests that need one.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	slowly(t, name)
+	skipIfShort(t, name)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatalf("%s is missing: test/install-deps installs it", name)
@@ -17,8 +17,8 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// slowly skips the test in short mode, with what it needs.
-func slowly(t testing.TB, needs string) {
+// skipIfShort skips the test in short mode and logs what it needs.
+func skipIfShort(t testing.TB, needs string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skipf("short mode: this test needs %s", needs)

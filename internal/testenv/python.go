@@ -14,7 +14,7 @@ import (
 // installs it; others, including those in other processes, wait.
 func Python(t testing.TB, folder string) string {
 	t.Helper()
-	slowly(t, "Python packages")
+	skipIfShort(t, "Python packages")
 	requirements := filepath.Join(Root(t), folder, "requirements.txt")
 	lock, err := os.ReadFile(requirements)
 	if err != nil {

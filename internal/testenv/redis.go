@@ -21,14 +21,14 @@ type Redis struct {
 	Port int
 }
 
-// StartRedis starts a Redis server that ends with the test. args are added to its command line: StartRedis(t,
+// StartRedis starts a Redis server, which stops when the test ends. args are added to its command line: StartRedis(t,
 // "--requirepass", "secret").
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	return startRedis(t, func(port string) []string { return append(inMemory(t, "--port", port), args...) })
 }
 
-// StartRedisTLS is StartRedis for a server that only speaks TLS on Addr.
+// StartRedisTLS is like StartRedis, for a server that accepts only TLS on Addr.
 func StartRedisTLS(t testing.TB, caFile, certFile, keyFile string, args ...string) *Redis {
 	t.Helper()
 	return startRedis(t, func(port string) []string {
@@ -59,7 +59,7 @@ func startRedis(t testing.TB, line func(port string) []string) *Redis {
 		r := &Redis{Addr: address(port), Port: port}
 		r.Server = &Server{t: t, quit: syscall.SIGTERM, ready: func(ctx context.Context) bool { return redisAnswers(ctx, r.Addr) }}
 		r.command = func() *exec.Cmd {
-			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // Kill ends it
+			cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // Kill stops it
 			cmd.Env = []string{}
 			return cmd
 		}
@@ -73,7 +73,7 @@ func startRedis(t testing.TB, line func(port string) []string) *Redis {
 	return nil
 }
 
-// redisAnswers accepts any answer, including one that requires a password; a TLS server only has to listen.
+// redisAnswers accepts any response, including one that requires a password; a TLS server only has to listen.
 func redisAnswers(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// patience is how long a server may take to start or to end.
+// patience is how long a server may take to start or to stop.
 const patience = time.Minute
 
 // Server is a server process that a test started. It is not safe for concurrent use.
@@ -30,7 +30,7 @@ type Server struct {
 	ended  chan struct{}
 }
 
-// Start restarts the server after Stop or Kill, at the same address, and waits until it answers. It tries more than once:
+// Start restarts the server after Stop or Kill, at the same address, and waits until it responds. It tries more than once:
 // children of a killed server may hold its files for a moment longer, and another process may have its port.
 func (s *Server) Start() {
 	s.t.Helper()
@@ -68,13 +68,13 @@ func (s *Server) start() bool {
 	return true
 }
 
-// Stop shuts the server down cleanly and waits until it has ended. Stopping a stopped server does nothing.
+// Stop shuts the server down cleanly and waits until it has exited. Stopping a stopped server does nothing.
 func (s *Server) Stop() { s.end(s.quit) }
 
-// Kill kills the server with SIGKILL and waits until it has ended.
+// Kill kills the server with SIGKILL and waits until it has exited.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
-// Pause stops the server from answering, with its connections open, until Resume.
+// Pause suspends the server, with its connections open, until Resume.
 func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Resume ends a Pause.

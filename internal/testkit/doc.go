@@ -1,4 +1,4 @@
-// Package testkit contains what the tests of several packages share: a log that a test can read while others
+// Package testkit contains what tests in several packages share: a log that a test can read while others
 // write to it, and waiting for a condition.
 //
 // It imports nothing from the server, so that every package can use it, and it does not start external

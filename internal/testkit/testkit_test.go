@@ -25,10 +25,10 @@ func TestALogIsReadWhileOthersWriteIt(t *testing.T) {
 	}
 	writers.Wait()
 	if n := len(log.Entries()); n != 400 {
-		t.Errorf("%d entries of 400", n)
+		t.Errorf("got %d entries, want 400", n)
 	}
 	if log.Reset(); log.String() != "" {
-		t.Error("Reset left something")
+		t.Error("Reset should clear the log")
 	}
 }
 
@@ -36,13 +36,13 @@ func TestWithinChecksOnceMoreAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		if testkit.Within(time.Second, func() bool { return false }) {
-			t.Error("a condition that never holds was reported to hold")
+			t.Error("Within should return false for a condition that is never true")
 		}
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("waited %s", waited)
 		}
 		if !testkit.Within(time.Second, func() bool { return time.Since(start) >= 2*time.Second }) {
-			t.Error("the last answer was not asked for")
+			t.Error("Within should check the condition once more at the deadline")
 		}
 	})
 }
@@ -55,6 +55,6 @@ func TestReceiveReportsAClosedChannel(t *testing.T) {
 	}
 	close(c)
 	if _, open := testkit.Receive(t, "the end", c); open {
-		t.Error("a closed channel was reported open")
+		t.Error("Receive should report that the channel is closed")
 	}
 }

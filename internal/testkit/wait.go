@@ -9,32 +9,31 @@ import (
 // many times slower.
 const patience = time.Minute
 
-// Eventually waits until holds returns true. After a minute it fails the test; what describes the condition
-// in the message. It is for effects of other goroutines or processes; in a synctest bubble, use synctest.Wait
-// instead.
-func Eventually(t testing.TB, what string, holds func() bool) {
+// Eventually waits until condition returns true. After a minute it fails the test with the description. It is for
+// effects of other goroutines or processes; in a synctest bubble, use synctest.Wait instead.
+func Eventually(t testing.TB, description string, condition func() bool) {
 	t.Helper()
-	if !Within(patience, holds) {
-		t.Fatalf("not within %s: %s", patience, what)
+	if !Within(patience, condition) {
+		t.Fatalf("timed out after %s: %s", patience, description)
 	}
 }
 
-// Within calls holds repeatedly until it returns true or the time limit is reached, and returns its last
+// Within calls condition repeatedly until it returns true or the time limit is reached, and returns its last
 // result. It is for tests that report the failure themselves. It starts with an interval of a few milliseconds,
 // which grows: many conditions are requests, and take processor time from the thing that the test waits for.
-func Within(limit time.Duration, holds func() bool) bool {
+func Within(limit time.Duration, condition func() bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	pause := 5 * time.Millisecond
 	next := time.NewTimer(pause)
 	defer next.Stop()
-	for !holds() {
+	for !condition() {
 		select {
 		case <-next.C:
 			pause = min(pause*5/4, 25*time.Millisecond)
 			next.Reset(pause)
 		case <-late.C:
-			return holds()
+			return condition()
 		}
 	}
 	return true
@@ -42,7 +41,7 @@ func Within(limit time.Duration, holds func() bool) bool {
 
 // Receive returns the next value of c and whether c is open. It fails the test if there is none within a
 // minute.
-func Receive[T any](t testing.TB, what string, c <-chan T) (T, bool) {
+func Receive[T any](t testing.TB, description string, c <-chan T) (T, bool) {
 	t.Helper()
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -50,7 +49,7 @@ func Receive[T any](t testing.TB, what string, c <-chan T) (T, bool) {
 	case v, open := <-c:
 		return v, open
 	case <-late.C:
-		t.Fatalf("not within %s: %s", patience, what)
+		t.Fatalf("timed out after %s: %s", patience, description)
 		panic("unreachable")
 	}
 }

@@ -32,10 +32,10 @@ func facts(t *testing.T, s *harness.Server) string {
 	return string(raw)
 }
 
-// checkSaw checks what a generated client printed.
-func checkSaw(t *testing.T, out string) {
+// checkOutput checks what a generated client printed.
+func checkOutput(t *testing.T, out string) {
 	t.Helper()
-	var got saw
+	var got clientOutput
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -43,10 +43,10 @@ func checkSaw(t *testing.T, out string) {
 		t.Errorf("installed %q with %v, listed %v", got.Installed, got.Env, got.Listed)
 	}
 	if got.Sum != "The sum of 46 and 2 is 48." || got.Echoed != "Echo: text" || got.Refused != "invalid_input" {
-		t.Errorf("the tools answered %q and %q; wrong arguments: %q", got.Sum, got.Echoed, got.Refused)
+		t.Errorf("the tools returned %q and %q; for invalid arguments: %q", got.Sum, got.Echoed, got.Refused)
 	}
 	if got.Response != "Good morning." || got.Metadata != 7 || !got.Forked || got.Conversations != 2 {
-		t.Errorf("the chat answered %q with metadata %v; forked %v; %d conversations", got.Response, got.Metadata, got.Forked, got.Conversations)
+		t.Errorf("the chat returned %q with metadata %v; forked %v; %d conversations", got.Response, got.Metadata, got.Forked, got.Conversations)
 	}
 	if got.Restored == "" || got.Planned != "planned" || got.OpenAPI != "3.1.0" {
 		t.Errorf("restored %q, planned %q, document %q", got.Restored, got.Planned, got.OpenAPI)

@@ -98,7 +98,7 @@ func TestTheOpenIDExampleInTheREADMELogsAnAdminIn(t *testing.T) {
 	}
 	program(t, packages(t), []string{"HOME=" + home, "TMPDIR=" + home}, "node", script, string(facts))
 	if !strings.Contains(s.Log.String(), "browser login failed") {
-		t.Error("the log does not contain the reason for the failed login")
+		t.Error("the log should contain the reason for the failed login")
 	}
 }
 
@@ -155,13 +155,13 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 		t.Errorf("the client asked for scope %q and resource %s", seen.Scope, seen.Resource)
 	}
 	if !slices.Contains(seen.Tools, "filesystem__echo") || seen.Echoed != "Echo: text" {
-		t.Errorf("the client lists %v; the tool answered %q", seen.Tools, seen.Echoed)
+		t.Errorf("the client lists %v; the tool returned %q", seen.Tools, seen.Echoed)
 	}
 }
 
-// ofPackageManagers returns the environment variables that tell package managers where packages come from and which
+// packageManagerEnvironment returns the environment variables that tell package managers where packages come from and which
 // certificates to trust.
-func ofPackageManagers() []string {
+func packageManagerEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return !slices.ContainsFunc([]string{"NPM_CONFIG_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"}, func(prefix string) bool {
 			return strings.HasPrefix(variable, prefix)
@@ -172,21 +172,21 @@ func ofPackageManagers() []string {
 // The definition is from the documentation of server-everything. People copy it into their clients' configuration.
 func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "", ofPackageManagers()...)
+	s := serve(t, "", packageManagerEnvironment()...)
 	pasted := json.RawMessage(`{"everything":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}`)
 	plan := s.Object(t, "POST", "/v1/apps/import", map[string]any{"dryRun": true, "mcpServers": pasted})
 	if server := plan["servers"].([]any)[0].(map[string]any); server["status"] != "planned" || server["version"] == nil {
-		t.Errorf("planned: %v", plan)
+		t.Errorf("the plan is %v", plan)
 	}
 	done := s.Object(t, "POST", "/v1/apps/import", map[string]any{"mcpServers": pasted})
 	server := done["servers"].([]any)[0].(map[string]any)
 	version, _ := server["version"].(string)
 	if server["status"] != "installed" || !regexp.MustCompile(`^\d+\.\d+\.\d+`).MatchString(version) {
-		t.Fatalf("imported: %v", done)
+		t.Fatalf("the import returned %v", done)
 	}
 	result := s.Object(t, "POST", "/v1/tools/call", map[string]any{"server": "everything", "tool": "get-sum", "arguments": map[string]any{"a": 46, "b": 2}})
 	if result["isError"] != false || !strings.Contains(fmt.Sprint(result["result"]), "48") {
-		t.Errorf("the tool answered %v", result)
+		t.Errorf("the tool returned %v", result)
 	}
 	if app := s.Object(t, "GET", "/v1/apps/everything", nil); app["version"] != version {
 		t.Errorf("installed %v, imported %s", app["version"], version)

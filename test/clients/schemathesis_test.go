@@ -19,17 +19,17 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// howLong is the time that schemathesis may search in each mode. make schemathesis sets it. If it is zero, schemathesis
+// searchTime is the time that schemathesis may search in each mode. make schemathesis sets it. If it is zero, schemathesis
 // tries a fixed set of requests, so the result of make test depends on neither chance nor load.
-var howLong = flag.Duration("schemathesis", 0, "how long schemathesis searches with random requests in each of its two modes; 0 tries only the boundaries of what the document allows")
+var searchTime = flag.Duration("schemathesis", 0, "how long schemathesis searches with random requests in each of its two modes; 0 tries only the boundaries of what the document allows")
 
-func TestSchemathesisFindsNothingInDevMode(t *testing.T) {
+func TestSchemathesisFindsNoFaultsInDevMode(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", "PATH="+t.TempDir())
 	search(t, s, "--exclude-checks", "ignored_auth") // dev mode has no login
 }
 
-func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
+func TestSchemathesisFindsNoFaultsWithAKey(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
 	bundle := everything(t)
@@ -64,10 +64,10 @@ func search(t *testing.T, s *harness.Server, args ...string) {
 		copyFile(t, name, filepath.Join(dir, name))
 	}
 	at := withoutEndlessStreams(t, s.URL)
-	if *howLong == 0 {
+	if *searchTime == 0 {
 		args = append(args, "--seed", "1", "--phases", "coverage")
 	} else {
-		args = append(args, "--max-time", strconv.Itoa(int(howLong.Seconds())), "--phases", "coverage,fuzzing")
+		args = append(args, "--max-time", strconv.Itoa(int(searchTime.Seconds())), "--phases", "coverage,fuzzing")
 	}
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "schemathesis"), append([]string{
 		"--config-file", "schemathesis.toml", "run", at + "/v1/openapi.json", "--url", at,
@@ -87,7 +87,7 @@ func search(t *testing.T, s *harness.Server, args ...string) {
 }
 
 // withoutEndlessStreams starts a proxy for the server and returns its address. The proxy ends event streams after a
-// short time, because schemathesis reads every response to its end.
+// short time, because schemathesis reads every response completely.
 func withoutEndlessStreams(t *testing.T, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// saw is what a generated client prints.
-type saw struct {
+// clientOutput is what a generated client prints.
+type clientOutput struct {
 	Installed     string
 	Listed        []string
 	Env           []string
@@ -40,7 +40,7 @@ func TestAGeneratedTypeScriptClientCompilesAndCallsAToolWithArguments(t *testing
 	program(t, dir, nil, filepath.Join(bin, "openapi-typescript"), s.URL+"/v1/openapi.json", "-o", "schema.d.ts")
 	checkNothingIsNever(t, filepath.Join(dir, "schema.d.ts"))
 	program(t, dir, nil, filepath.Join(bin, "tsc"), "-p", ".")
-	checkSaw(t, program(t, dir, nil, "node", "typescript.js", facts(t, s)))
+	checkOutput(t, program(t, dir, nil, "node", "typescript.js", facts(t, s)))
 }
 
 // checkNothingIsNever fails the test if the generated types have objects whose members the generator could not name.

@@ -18,9 +18,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// documentOfSuite is the client ID that the scenario auth/basic-cimd requires: the URL of a client's metadata document.
+// suiteDocument is the client ID that the scenario auth/basic-cimd requires: the URL of a client's metadata document.
 // The scenario's authorization server does not fetch the document.
-const documentOfSuite = "https://conformance-test.local/client-metadata.json"
+const suiteDocument = "https://conformance-test.local/client-metadata.json"
 
 // installation returns the body of the request that installs the scenario's server. If the scenario has a preregistered
 // client, the body contains that client.
@@ -32,7 +32,7 @@ func installation(app, url string) map[string]any {
 	}
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given) // most scenarios don't set it
 	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "auth/basic-cimd" {
-		given.ID = documentOfSuite
+		given.ID = suiteDocument
 	}
 	if given.ID != "" {
 		body["transport"] = map[string]any{"auth": map[string]any{"type": "user", "clientId": given.ID, "clientSecret": given.Secret}}

@@ -38,7 +38,7 @@ func TestEveryExtensionScenario(t *testing.T) {
 			}
 		}
 		if found != want {
-			t.Errorf("the suite has %d scenarios %s*, not %d", found, prefix, want)
+			t.Errorf("got %d scenarios %s*, want %d", found, prefix, want)
 		}
 	}
 }

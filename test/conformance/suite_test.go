@@ -24,22 +24,22 @@ func TestEveryScenarioThatARevisionRequires(t *testing.T) {
 			s := harness.Serve(t)
 			install(t, s)
 			suite := suiteCommand(t, "server", "--url", shim(t, s.URL), "--requirements", revision.name, "-o", t.TempDir())
-			said, err := suite.CombinedOutput()
+			output, err := suite.CombinedOutput()
 			if err != nil {
 				t.Errorf("the suite: %v", err)
 			}
-			passed := passes(t, string(said))
+			passed := passes(t, string(output))
 			t.Logf("%s: %d of %d scored scenarios pass", revision.name, passed, revision.scenarios)
 			if passed != revision.scenarios {
-				t.Errorf("the suite's output:\n%s", said)
+				t.Errorf("the suite's output:\n%s", output)
 			}
 		})
 	}
 }
 
 // passes returns the number of scored scenarios that passed. It fails the test for each of the others.
-func passes(t *testing.T, said string) (passed int) {
-	_, summary, _ := strings.Cut(said, "=== SUMMARY ===")
+func passes(t *testing.T, output string) (passed int) {
+	_, summary, _ := strings.Cut(output, "=== SUMMARY ===")
 	optional := map[string]bool{}
 	for _, line := range unscored.FindAllStringSubmatch(summary, -1) {
 		optional[line[1]] = true

@@ -52,7 +52,7 @@ func install(t *testing.T, example, into string, dependsOn ...string) string {
 	_, rest, _ := strings.Cut(string(readme), "```sh\n")
 	commands, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatalf("the README of %s has no block of commands", example)
+		t.Fatalf("the README of %s has no command block", example)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
@@ -60,7 +60,7 @@ func install(t *testing.T, example, into string, dependsOn ...string) string {
 	// The contracts come from the executable: no example reads this repository's directory proto.
 	sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(harness.Binary(t))+":"+os.Getenv("PATH"))
 	if out, err := sh.CombinedOutput(); err != nil {
-		t.Fatalf("the commands of the README of %s: %v\n%s", example, err, out)
+		t.Fatalf("the commands in the README of %s: %v\n%s", example, err, out)
 	}
 	if err := os.WriteFile(done, []byte(digest), 0o644); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func servesOnlyItsServer(t *testing.T, kind plugins.Kind, path string) {
 		out, err := cmd.CombinedOutput()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "of kind "+string(kind)) {
-			t.Errorf("started as %q it ends with %v and says %q", cookie, err, out)
+			t.Errorf("started as %q, the plugin exits with %v and prints %q", cookie, err, out)
 		}
 	}
 	server, stranger := certificate(t), certificate(t)
@@ -64,7 +64,7 @@ func servesOnlyItsServer(t *testing.T, kind plugins.Kind, path string) {
 	lines := bufio.NewScanner(stdout)
 	if !lines.Scan() {
 		err := cmd.Wait()
-		t.Fatalf("it printed nothing on standard output: %v\n%s", err, &log)
+		t.Fatalf("the plugin printed nothing on standard output: %v\n%s", err, &log)
 	}
 	fields := strings.Split(lines.Text(), "|")
 	if len(fields) != 6 || strings.Join(fields[:3], "|") != "1|1|unix" || !strings.HasPrefix(fields[3], sockets) || fields[4] != "grpc" {
@@ -76,15 +76,15 @@ func servesOnlyItsServer(t *testing.T, kind plugins.Kind, path string) {
 	}
 	for name, certs := range map[string][]tls.Certificate{"another certificate": {*stranger}, "no certificate": nil} {
 		if err := health(t, fields[3], own, certs, "plugin"); err == nil {
-			t.Errorf("a client with %s was answered", name)
+			t.Errorf("a client with %s should be refused", name)
 		}
 	}
 	if err := health(t, fields[3], own, []tls.Certificate{*server}, "plugin"); err != nil {
-		t.Errorf("its server got no answer: %v", err)
+		t.Errorf("the server got no response: %v", err)
 	}
 	go func() {
 		if lines.Scan() {
-			t.Errorf("after the handshake line it printed %q", lines.Text())
+			t.Errorf("after the handshake line, the plugin printed %q", lines.Text())
 		}
 		ended <- cmd.Wait()
 	}()
@@ -97,14 +97,14 @@ func servesOnlyItsServer(t *testing.T, kind plugins.Kind, path string) {
 	select {
 	case err := <-ended:
 		if err != nil {
-			t.Errorf("after Shutdown it ended with %v", err)
+			t.Errorf("after Shutdown, the plugin exited with %v", err)
 		}
 	case <-time.After(patience):
-		t.Error("after Shutdown it did not end")
+		t.Error("the plugin should exit after Shutdown")
 		_ = cmd.Process.Kill()
 	}
 	if left, err := os.ReadDir(sockets); err != nil || len(left) > 0 {
-		t.Errorf("it left %v behind (%v)", left, err)
+		t.Errorf("the plugin left %v behind (%v)", left, err)
 	}
 }
 
@@ -112,9 +112,9 @@ func health(t *testing.T, socket string, own []byte, certs []tls.Certificate, se
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	answer, err := grpc_health_v1.NewHealthClient(dial(t, socket, own, certs)).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
-	if err == nil && answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return errors.New(answer.GetStatus().String())
+	response, err := grpc_health_v1.NewHealthClient(dial(t, socket, own, certs)).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
+	if err == nil && response.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return errors.New(response.GetStatus().String())
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func TestAPythonSkeletonHasTheExamplesPackages(t *testing.T) {
 	}
 	for line := range strings.Lines(string(own)) {
 		if !strings.Contains("\n"+string(example), "\n"+line) {
-			t.Errorf("%q is not among the packages of examples/auth-python", strings.TrimSpace(line))
+			t.Errorf("%q is not in the requirements of examples/auth-python", strings.TrimSpace(line))
 		}
 	}
 }

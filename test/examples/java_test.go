@@ -40,7 +40,7 @@ func TestTheSessionStoreInJavaKeepsTheContract(t *testing.T) {
 	plugintest.Judge(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 }
 
-func TestTheSessionStoreInJavaSaysWhatIsWrongWithItsSettings(t *testing.T) {
+func TestTheSessionStoreInJavaReportsInvalidSettings(t *testing.T) {
 	t.Parallel()
 	wantProblems(t, plugins.KindSessionStore, sessionStoreJava(t), `{"directory": "/tmp", "url": 5}`,
 		"directory: is not a setting",

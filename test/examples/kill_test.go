@@ -52,7 +52,7 @@ func killUnderCalls(t *testing.T, h *pluginhost.Host, n int, call func(context.C
 	close(stop)
 	callers.Wait()
 	if got := h.Status()[0].Restarts; got != n {
-		t.Errorf("it was restarted %d times, want %d", got, n)
+		t.Errorf("the plugin was restarted %d times, want %d", got, n)
 	}
 	t.Logf("%d calls over %d kills; the slowest took %v", calls, n, slowest.Round(time.Millisecond))
 }

@@ -73,22 +73,22 @@ func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
 	killUnderCalls(t, h, 5, func(ctx context.Context) error {
 		req := auth.VerifyRequest{Token: good, Audiences: []string{provider.Audience}}
 		if id, err := adapter.Verify(ctx, req); err != nil || id.Subject != "user_alice" {
-			return fmt.Errorf("a good token: %q, %w", id.Subject, err)
+			return fmt.Errorf("a valid token: %q, %w", id.Subject, err)
 		}
 		req.Token = stranger
 		if id, err := adapter.Verify(ctx, req); err == nil {
-			return fmt.Errorf("a forged token was accepted as %q's", id.Subject)
+			return fmt.Errorf("a forged token should be rejected, but was accepted as %q's", id.Subject)
 		}
 		return nil
 	})
 	for _, part := range append(strings.Split(good, "."), strings.Split(stranger, ".")...) {
 		if len(part) > 40 && strings.Contains(log.String(), part) {
-			t.Error("part of a token is in the log")
+			t.Error("the log should not contain part of a token")
 		}
 	}
 }
 
-func TestTheAuthAdapterInPythonSaysWhatIsWrongWithItsSettings(t *testing.T) {
+func TestTheAuthAdapterInPythonReportsInvalidSettings(t *testing.T) {
 	t.Parallel()
 	path := authPython(t)
 	wantProblems(t, plugins.KindAuth, path, `{"isuer": "https://id.example.com", "audiences": ["a", 5], "redirectUri": "http://id.example.com/cb"}`,

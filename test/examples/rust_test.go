@@ -91,7 +91,7 @@ func TestTheSessionStoreInRustKeepsItsSessionsWhenItIsKilled(t *testing.T) {
 	}
 }
 
-func TestTheSessionStoreInRustSaysWhatIsWrongWithItsSettings(t *testing.T) {
+func TestTheSessionStoreInRustReportsInvalidSettings(t *testing.T) {
 	t.Parallel()
 	path := sessionStoreRust(t)
 	wantProblems(t, plugins.KindSessionStore, path, `{"directoryy": "/tmp", "directory": 3}`,

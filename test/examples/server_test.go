@@ -97,7 +97,7 @@ func (c *client) callsTheSampleApp(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("the sample app answers %s", body)
+	t.Errorf("the sample app returned %s", body)
 }
 
 // reason returns the reason why the server does not know the session.

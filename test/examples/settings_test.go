@@ -42,6 +42,6 @@ func wantProblems(t *testing.T, kind plugins.Kind, path, settings string, want .
 		}
 	}
 	if len(h.Status()) != 0 {
-		t.Error("a plugin with invalid settings is listed")
+		t.Error("a plugin with invalid settings should not be listed")
 	}
 }

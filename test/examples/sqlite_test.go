@@ -54,7 +54,7 @@ func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
 	wantPassed(t, string(out), err)
 }
 
-func TestTheSessionStoreInGoHasFiftyLinesAndImportsOnlyTheSDKFromUs(t *testing.T) {
+func TestTheSessionStoreInGoHasFiftyLinesAndImportsOnlyOurSDK(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(sqlite, "main.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestTheSessionStoreInGoHasFiftyLinesAndImportsOnlyTheSDKFromUs(t *testing.T
 		}
 	}
 	if lines > 50 {
-		t.Errorf("it has %d lines of code, want at most 50", lines)
+		t.Errorf("got %d lines of code, want at most 50", lines)
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.ImportsOnly)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestTheSessionStoreInGoHasFiftyLinesAndImportsOnlyTheSDKFromUs(t *testing.T
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if rest, ours := strings.CutPrefix(path, "github.com/ropewalk/ropewalk/"); err != nil || ours && !strings.HasPrefix(rest+"/", "plugins/") {
-			t.Errorf("it imports %s", path)
+			t.Errorf("the example imports %s", path)
 		}
 	}
 }

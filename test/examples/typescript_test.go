@@ -109,7 +109,7 @@ func TestTwoProcessesOfTheSessionStoreInTypeScriptShareTheirSessions(t *testing.
 	}
 }
 
-func TestTheSessionStoreInTypeScriptSaysWhatIsWrongWithItsSettings(t *testing.T) {
+func TestTheSessionStoreInTypeScriptReportsInvalidSettings(t *testing.T) {
 	t.Parallel()
 	wantProblems(t, plugins.KindSessionStore, sessionStoreTypeScript(t), `{"directoryy": "/tmp", "waitForDisk": "yes", "directory": "sessions"}`,
 		`directoryy: is not a setting (did you mean "directory"?)`,

@@ -1,5 +1,5 @@
 // A model provider for tests: @copilotkit/aimock, which speaks Anthropic's and OpenAI's protocols. It prints its address
-// as JSON on one line, and exits when its standard input ends. Tests set its answers and read its requests over HTTP:
+// as JSON on one line, and exits when its standard input ends. Tests set its responses and read its requests over HTTP:
 // POST /__aimock/fixtures, GET /__aimock/journal.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -11,7 +11,7 @@ const { LLMock } = require("@copilotkit/aimock");
 const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" });
 await mock.start();
 
-// Record in the journal, as response.left, which clients disconnected before they had their whole answer.
+// Record in the journal, as response.left, which clients disconnected before they had received the whole response.
 mock.serverInstance.server.on("request", (req, res) => {
   res.on("close", () => {
     const id = req.headers["x-request-id"];

@@ -4,13 +4,13 @@
 //   rotate       use a new signing key
 //   logouts      print the logout tokens that it has sent
 //   renewals     print how many refresh tokens it has exchanged and how many grants it has revoked
-//   close alice  close that account, without a logout
+//   close alice  close that account without sending a logout token
 //
 // Clients: "app" and "ropewalk" (public, authorization code with PKCE), "confidential" (authorization code, secret
 // "confidential-secret-0123456789"; logouts are sent to /v1/auth/backchannel-logout) and "machine" (client
 // credentials, secret "machine-secret-0123456789"); others may register.
 //
-// By default a login asks nothing. The account is the one in login_hint, or else in the cookie "account", or else alice, and
+// By default, a login has no prompts. The account is the one in login_hint, or else in the cookie "account", or else alice, and
 // everyone is an admin of org_1. With the argument "form", a page asks for the account, and only alice is an admin. With the
 // argument "accounts", the provider issues and rotates refresh tokens, and access tokens last for the number of seconds in
 // the next argument. It then also issues codes for logins on other devices (RFC 8628), and binds tokens to a key if the

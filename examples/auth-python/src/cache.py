@@ -37,7 +37,7 @@ class Cached(Generic[T]):
         return self.value
 
     async def renew(self) -> T:
-        """Fetches the value, unless the last fetch started less than RENEW_EVERY ago: its result is then used again."""
+        """Fetches the value, or reuses the result of the last fetch if that started less than RENEW_EVERY ago."""
         if self.fetching is None and time.monotonic() >= self.next:
             self.fetching = asyncio.create_task(self.renew_now())
         if self.fetching is not None:

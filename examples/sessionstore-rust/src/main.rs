@@ -44,7 +44,7 @@ fn fail(error: &dyn std::error::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Serves until the server or a signal ends the process.
+/// Serves until the server or a signal stops the process.
 async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let (end, mut ended) = watch::channel(false);
     end_at_signals(end.clone())?;
@@ -81,7 +81,7 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// SIGTERM ends the plugin. Ctrl-C in a terminal is meant for the server, which then calls Shutdown.
+/// SIGTERM stops the plugin. Ctrl-C in a terminal is meant for the server, which then calls Shutdown.
 fn end_at_signals(end: watch::Sender<bool>) -> std::io::Result<()> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {

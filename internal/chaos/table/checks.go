@@ -9,7 +9,7 @@ type check struct {
 	tests string // a regular expression, the name of a fuzz target, or a Makefile target
 }
 
-// checks returns the tests. Those of the most important rows come first.
+// checks returns the tests. Tests for the most important rows come first.
 func checks() []check { return slices.Concat(attacks(), trust(), costs(), floods(), fuzzTargets()) }
 
 // costs returns the checks of what protection costs, and of third-party code.
@@ -84,7 +84,7 @@ func attacks() []check {
 		{"1,000 calls with a used approval", "core/tools", "TestAThousandReplayedOrAlteredApprovalsExecuteNothing"},
 		{"32 identical calls", "core/tools", "TestOneApprovalAdmitsOneOfManyCalls"},
 		{"Arguments with a duplicate member", "core/tools", "TestACallWithADuplicateMemberCannotBeApproved"},
-		{"A call that is cancelled while it waits", "test/e2e/login", "TestADisconnectEndsTheApprovalOfTheCall"},
+		{"A call that is cancelled while it waits", "test/e2e/login", "TestADisconnectCancelsACallsApproval"},
 		{"Calls of an allowed tool after its definition changed", "core/tools", "TestAnAdminOtherThanTheCallerMayAllowAllCallsToAToolUntilItChanges"},
 		{"A tool whose definition changes", "core/tools", "TestAToolThatChangedWhileItsCallWaitedIsNotCalled"},
 		{"One flipped byte anywhere", "core/audit", "TestEveryFlippedByteIsLocated"},
@@ -107,7 +107,7 @@ func attacks() []check {
 		{"25", "test/e2e/operations", "TestSIGTERMWaitsForCallsInProgress"},
 		{"27", "test/e2e/api", "TestAChangeThatCannotBeStoredIsUndone"},
 		{"33", "core/httpapi", "TestSlowConnectionsAreClosedAndDoNotAffectOthers"},
-		{"16", "test/e2e/mcp", "TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults"},
+		{"16", "test/e2e/mcp", "TestAThousandCallersInTwoWorkspacesGetTheirOwnResults"},
 		{"16", "core/access", "TestAnotherUsersWorkspaceLooksLikeAnUnknownOne"},
 		{"22", "core/apps", "TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted|TestAppsThatHangDoNotDelayTheOthers"},
 		{"31", "core/apps/logs", "TestSecretsAreRemovedFromAnAppsOutput"},

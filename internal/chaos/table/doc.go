@@ -2,7 +2,7 @@
 // It prints one table: what was done, the figure, what is required and a verdict. With row numbers as
 // arguments it runs only those.
 //
-// A row holds if its tests recorded figures that are good enough. It passes if its tests passed with the counts
+// A row holds if its tests recorded figures that meet the requirement. It passes if its tests passed with the counts
 // of `make test` and recorded none. Rows without a test are listed as not measured. The exit status is 1 if a
 // row fails.
 package main

@@ -48,10 +48,10 @@ func run(only []string) (failed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), totalTime)
 	defer cancel()
 	results := map[string][]result{}
-	wanted := slices.DeleteFunc(checks(), func(c check) bool { return len(only) > 0 && !slices.Contains(only, c.row) })
-	begun := time.Now()
-	for i, c := range wanted {
-		fmt.Fprintf(os.Stderr, "%d of %d, %s: row %s: %s %s\n", i+1, len(wanted), time.Since(begun).Round(time.Second), c.row, c.dir, c.tests)
+	selected := slices.DeleteFunc(checks(), func(c check) bool { return len(only) > 0 && !slices.Contains(only, c.row) })
+	start := time.Now()
+	for i, c := range selected {
+		fmt.Fprintf(os.Stderr, "%d of %d, %s: row %s: %s %s\n", i+1, len(selected), time.Since(start).Round(time.Second), c.row, c.dir, c.tests)
 		results[c.row] = append(results[c.row], c.measure(ctx, filepath.Join(dir, fmt.Sprint(i))))
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
@@ -109,7 +109,7 @@ func (c check) measure(ctx context.Context, report string) result {
 		return result{c.tests, err.Error(), "", "FAILS"}
 	}
 	if len(recorded) == 0 {
-		return result{fmt.Sprintf("%d tests of make test", passed), "", "", "passes"}
+		return result{fmt.Sprintf("%d tests in make test", passed), "", "", "passes"}
 	}
 	r := result{verdict: "holds"}
 	for _, row := range recorded {

@@ -23,7 +23,7 @@ func TestEveryCheckNamesAnExistingRowAndExistingTests(t *testing.T) {
 			t.Errorf("docs/security.md has no row %q", c.row)
 		}
 		if strings.HasPrefix(c.tests, "Fuzz") && strings.Contains(c.tests, "|") {
-			t.Errorf("%s: a check runs one fuzz target", c.tests)
+			t.Errorf("%s: a check should name only one fuzz target", c.tests)
 		}
 		if c.dir == "" {
 			if !isTarget(t, filepath.Join(root, "Makefile"), c.tests) {

@@ -1,7 +1,7 @@
-// Package fakeapps is the fake of the running apps that a tool namespace calls: apps in memory that record
-// requests and answer as a test says.
+// Package fakeapps fakes the running apps that a tool namespace calls: apps in memory that record
+// requests and respond as a test specifies.
 //
-// It knows nothing about how a namespace works. A test that needs more behavior embeds Apps and adds it.
+// It does not depend on how a namespace works. A test that needs more behavior embeds Apps and adds it.
 package fakeapps
 
 import (
@@ -27,7 +27,7 @@ func (c Call) String() string {
 	return fmt.Sprintf("%s %s %s %s", c.Workspace, c.Server, c.Method, c.Params)
 }
 
-// Apps holds the apps of any number of workspaces. The zero value offers nothing and answers every call with an
+// Apps contains the apps of any number of workspaces. The zero value offers nothing and answers every call with an
 // empty result. It is safe for concurrent use.
 type Apps struct {
 	mu         sync.Mutex

@@ -19,6 +19,6 @@ func TestNotificationsReachTheListenersOfTheirWorkspace(t *testing.T) {
 	stop()
 	a.Notify("ws_a", apps.Notification{Server: "three"})
 	if len(got) != 1 || got[0] != "one" {
-		t.Errorf("heard %q", got)
+		t.Errorf("the listeners got %q", got)
 	}
 }

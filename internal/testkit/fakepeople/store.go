@@ -1,4 +1,4 @@
-// Package fakepeople keeps the users, workspaces and API keys of a server in memory, for tests.
+// Package fakepeople stores the users, workspaces and API keys of a server in memory, for tests.
 package fakepeople
 
 import (

@@ -47,8 +47,8 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	if len(list) != 1 || list[0]["name"] != "main" || list[0]["state"] != "active" || list[0]["issuer"] != a.Provider.Issuer {
 		t.Fatalf("the accounts: %v", list)
 	}
-	if gone := s.Do(t, "DELETE", "/v1/accounts/"+list[0]["id"].(string), nil); gone.Status != 200 {
-		t.Fatalf("%d %s", gone.Status, gone.Body)
+	if deleted := s.Do(t, "DELETE", "/v1/accounts/"+list[0]["id"].(string), nil); deleted.Status != 200 {
+		t.Fatalf("%d %s", deleted.Status, deleted.Body)
 	}
 	refused := s.Do(t, "POST", "/v1/tools/call", call)
 	if details, _ := refused.Object(t)["details"].(map[string]any); refused.Status != http.StatusConflict || details["app"] != "far" || details["url"] == nil {
@@ -90,11 +90,11 @@ func TestACallUsesTheAccountThatItNames(t *testing.T) {
 		call   map[string]any
 		status int
 	}{
-		{"the default reads", map[string]any{"tool": "far__whoami"}, 200},
+		{"a read with the default account", map[string]any{"tool": "far__whoami"}, 200},
 		{"a read with a named account", map[string]any{"tool": "far_home__whoami"}, 200},
 		{"a change with a named account", map[string]any{"tool": "far_work__change"}, 200},
 		{"a change with the account in the request", map[string]any{"tool": "far__change", "account": "home"}, 200},
-		{"none changes", map[string]any{"tool": "far__change"}, 400},
+		{"a change without an account", map[string]any{"tool": "far__change"}, 400},
 		{"two names", map[string]any{"tool": "far_work__change", "account": "home"}, 400},
 		{"an account that is not linked", map[string]any{"tool": "far_other__whoami"}, 409},
 	} {

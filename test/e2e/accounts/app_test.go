@@ -40,10 +40,10 @@ func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) 
 // accountsOf returns the accounts that the caller can see.
 func accountsOf(t *testing.T, s *harness.Server, headers ...string) []map[string]any {
 	t.Helper()
-	answer := s.Do(t, "GET", "/v1/accounts", nil, headers...)
+	response := s.Do(t, "GET", "/v1/accounts", nil, headers...)
 	var listed struct{ Accounts []map[string]any }
-	if err := json.Unmarshal([]byte(answer.Body), &listed); err != nil || answer.Status != http.StatusOK {
-		t.Fatalf("%d %s", answer.Status, answer.Body)
+	if err := json.Unmarshal([]byte(response.Body), &listed); err != nil || response.Status != http.StatusOK {
+		t.Fatalf("%d %s", response.Status, response.Body)
 	}
 	return listed.Accounts
 }

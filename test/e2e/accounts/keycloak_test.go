@@ -73,29 +73,29 @@ func introspect(t *testing.T, issuer, token string) string {
 		return ""
 	}
 	defer func() { _ = resp.Body.Close() }()
-	var said struct {
+	var output struct {
 		Active   bool
 		Username string
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil || resp.StatusCode != http.StatusOK {
+	if err := json.NewDecoder(resp.Body).Decode(&output); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("introspection: %d %v", resp.StatusCode, err)
 	}
-	if !said.Active {
+	if !output.Active {
 		return ""
 	}
-	return said.Username
+	return output.Username
 }
 
 var keycloakForm = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
 
 // Keycloak refuses the app's scopes. It registers this server as a client with a secret.
-func TestAnAccountIsLinkedRenewedAndRevokedAtKeycloak(t *testing.T) {
+func TestAnAccountIsLinkedRenewedAndRevokedWithKeycloak(t *testing.T) {
 	if os.Getenv("ROPEWALK_TEST_KEYCLOAK") == "" {
 		t.Skip("this test downloads 160 MB; run it with make test-keycloak")
 	}
 	testenv.Program(t, "mvn")
 	issuer := startKeycloak(t)
-	a := harness.StartAccountAppOf(t, issuer, func(bearer string) string { return introspect(t, issuer, bearer) })
+	a := harness.StartAccountAppFor(t, issuer, func(bearer string) string { return introspect(t, issuer, bearer) })
 	s := serve(t, a)
 	b := harness.NewBrowser(t)
 	_, page := b.Read(t, s.Object(t, "POST", "/v1/accounts", map[string]any{"app": "far"})["url"].(string))
@@ -137,6 +137,6 @@ func TestAnAccountIsLinkedRenewedAndRevokedAtKeycloak(t *testing.T) {
 		}
 		return true
 	}) {
-		t.Error("Keycloak still accepts a token of the unlinked account")
+		t.Error("Keycloak should reject a token of the unlinked account")
 	}
 }

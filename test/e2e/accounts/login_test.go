@@ -58,8 +58,8 @@ func callWith(t *testing.T, c *mcp.ClientSession, name string) (text string, fai
 func unlink(t *testing.T, s *harness.Server) {
 	t.Helper()
 	for _, a := range accountsOf(t, s) {
-		if gone := s.Do(t, "DELETE", "/v1/accounts/"+a["id"].(string), nil); gone.Status != http.StatusOK {
-			t.Fatalf("%d %s", gone.Status, gone.Body)
+		if deleted := s.Do(t, "DELETE", "/v1/accounts/"+a["id"].(string), nil); deleted.Status != http.StatusOK {
+			t.Fatalf("%d %s", deleted.Status, deleted.Body)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestAChatWaitsForALogin(t *testing.T) {
 		s.Reply(t, q, `{"action":"accept"}`, 200, "accept")
 	})
 	if len(questions) != 1 || questions[0]["mode"] != "url" || questions[0]["server"] != "system" || !strings.Contains(output, "alice") || a.Seen("change alice") != 1 {
-		t.Errorf("asked %v; the tool answered %s; the app was called %d times", questions, output, a.Seen("change alice"))
+		t.Errorf("asked %v; the tool returned %s; the app was called %d times", questions, output, a.Seen("change alice"))
 	}
 }
 

@@ -80,7 +80,7 @@ func (p person) listed(t *testing.T) string {
 func (p person) waitFor(t *testing.T, want string) {
 	t.Helper()
 	if !testkit.Within(harness.Timeout, func() bool { return p.listed(t) == want }) {
-		t.Fatalf("%s sees %q, not %q", p.name, p.listed(t), want)
+		t.Fatalf("%s: got %q, want %q", p.name, p.listed(t), want)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	bob.link(t)
 	bob.waitFor(t, "of_bob whoami")
 	if got := carol.listed(t); got != "" {
-		t.Errorf("without an account, carol sees %q before an admin has linked one", got)
+		t.Errorf("without an account, carol sees %q, although no admin has linked one", got)
 	}
 	alice.link(t)
 	alice.waitFor(t, "change whoami")
@@ -166,9 +166,9 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 			t.Errorf("%s lists with a key (%d): %s", c.who.name, made.Status, listed)
 		}
 		harness.ScriptToolCall(t, models, "far__of_bob", `{}`)
-		said := c.who.do(t, "POST", "/v1/chat/stream", map[string]any{"message": "go"})
-		if strings.Contains(said.Body, `"output":"bob"`) != c.says || said.Status != http.StatusOK {
-			t.Errorf("%s chats: %d %s", c.who.name, said.Status, said.Body)
+		output := c.who.do(t, "POST", "/v1/chat/stream", map[string]any{"message": "go"})
+		if strings.Contains(output.Body, `"output":"bob"`) != c.says || output.Status != http.StatusOK {
+			t.Errorf("%s chats: %d %s", c.who.name, output.Status, output.Body)
 		}
 	}
 

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAUsersKeysConversationsAndStoredBytesAreBounded(t *testing.T) {
+func TestAUsersKeysConversationsAndStoredBytesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config("limits: {apiKeys: 3, conversations: 4, storedMiB: 1}\n"))
 	until := func(what string, most int, try func(i int) harness.Response) {

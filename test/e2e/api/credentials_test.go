@@ -86,9 +86,9 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 	}
 	_, _ = r.ReadString('\n')
 	fmt.Fprint(conn, body)
-	answer, err := http.ReadResponse(r, nil)
-	if err != nil || answer.StatusCode/100 != 2 {
-		t.Fatalf("with the key, after the body: %v %v", answer, err)
+	response, err := http.ReadResponse(r, nil)
+	if err != nil || response.StatusCode/100 != 2 {
+		t.Fatalf("with the key, after the body: %v %v", response, err)
 	}
 }
 

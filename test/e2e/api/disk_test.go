@@ -32,8 +32,8 @@ func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 	if now := s.Apps(t); len(now) != 2 || now["there"].Status != "running" || now["asleep"].Status != "stopped" {
 		t.Errorf("%+v", now)
 	}
-	if answer := s.Call(t, "there", "echo", map[string]any{"text": "still here"}); answer != "still here" {
-		t.Errorf("the tool answered %v", answer)
+	if result := s.Call(t, "there", "echo", map[string]any{"text": "still here"}); result != "still here" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 

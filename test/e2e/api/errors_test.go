@@ -17,7 +17,7 @@ type refusal struct {
 	body         any
 	status       int
 	code         string // the response's error member, or "" if the body is empty
-	says         string // a part of the message or details
+	wantText     string // a part of the message or details
 	headers      []string
 }
 
@@ -43,14 +43,14 @@ func checkRefusals(t *testing.T, s *harness.Server, always []string, table []ref
 			if message, _ := o["message"].(string); o["error"] != r.code || message == "" || a.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%v %s", a.Header, a.Body)
 			}
-			if !strings.Contains(a.Body, r.says) {
-				t.Errorf("the error does not contain %q: %s", r.says, a.Body)
+			if !strings.Contains(a.Body, r.wantText) {
+				t.Errorf("the error does not contain %q: %s", r.wantText, a.Body)
 			}
 		})
 	}
 }
 
-func TestRefusalsOfTheAPI(t *testing.T) {
+func TestRequestsThatTheAPIRefuses(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("features: {bundleManagement: false}\napps: {guarded: {path: "+harness.GoBundle(t, "guarded", harness.Plain)+", protected: true}}\n"))
 	s.WaitForStatus(t, "sample", "running")
@@ -75,7 +75,7 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"an app with this name exists", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
 		{"the reserved name", "POST", install, map[string]any{"path": harness.GoBundle(t, "system", harness.Plain)}, 409, "already_installed", "system", nil},
 		{"a path that does not exist", "POST", install, `{"path":"/does/not/exist"}`, 500, "install_failed", "/does/not/exist", nil},
-		{"a bundle that ends at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
+		{"a bundle that exits at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
 		{"a name without a registry", "POST", install, `{"name":"@a/b"}`, 500, "install_failed", "registries", nil},
 
 		{"uninstall a protected app", "DELETE", "/v1/apps/guarded", nil, 403, "protected", "guarded", nil},
@@ -97,9 +97,9 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 
 		{"a malformed workspace", "GET", "/v1/apps", nil, 400, "bad_request", "ws_", []string{"X-Workspace-Id: default"}},
 		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
-		{"a page of another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
+		{"a page on another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
 		{"a rebound name", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
-		{"nothing there", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
+		{"an unknown path", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
 		{"no browser login", "GET", "/v1/auth/authorize", nil, 400, "not_configured", "auth.adapter", nil},
 		{"a login without a key", "POST", "/v1/auth/login", `{}`, 400, "bad_request", "key", nil},
 		{"a login with a key that is not text", "POST", "/v1/auth/login", `{"key":7}`, 400, "bad_request", "key", nil},
@@ -135,7 +135,7 @@ func TestEveryRouteNeedsCredentials(t *testing.T) {
 		}
 	}
 	table = append(table,
-		refusal{what: "login with a wrong key", method: "POST", path: "/v1/auth/login", body: `{"key":"wrong-key-0123456789"}`, status: 401},
+		refusal{what: "login with an invalid key", method: "POST", path: "/v1/auth/login", body: `{"key":"wrong-key-0123456789"}`, status: 401},
 		refusal{what: "an empty bearer token", method: "GET", path: "/v1/workspace", status: 401, headers: []string{"Authorization: Bearer "}})
 	checkRefusals(t, s, nil, table)
 	for _, path := range []string{"/v1/health", "/v1/bundles/health", "/.well-known/oauth-protected-resource"} {
@@ -159,7 +159,7 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 		"  - {token: "+token+", subject: ada, email: ada@example.com, orgRole: member, expires: 2099-01-01T00:00:00Z}\n")
 	s := harness.Serve(t, harness.Config("auth: {adapter: static, file: "+tokens+", audience: any}\n"))
 	if a := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+first); a.Status != 200 || !strings.Contains(a.Body, `"orgRole":"admin"`) {
-		t.Fatalf("the first person to log in is not the admin: %d %s", a.Status, a.Body)
+		t.Fatalf("the first person to log in should be the admin: %d %s", a.Status, a.Body)
 	}
 	var who struct {
 		Workspace struct{ ID, Role string }
@@ -170,7 +170,7 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 		t.Fatalf("the member's own workspace: %d %s", a.Status, a.Body)
 	}
 	checkRefusals(t, s, []string{"Authorization: Bearer " + token}, []refusal{
-		{"a path of the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
+		{"a path on the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
 		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
 		{"another token", "GET", "/v1/apps", nil, 401, "", "", []string{"Authorization: Bearer nobodys-token-0123456789"}},
 	})

@@ -42,7 +42,7 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 	s.Install(t, map[string]any{"path": dir})
 	session := s.OpenSession(t)
 
-	for _, c := range []struct{ name, answer, result string }{
+	for _, c := range []struct{ name, response, result string }{
 		{"text", `{"content":[{"type":"text","text":"gr\u00fc\u00df \"dich\"\n"}]}`, `"grüß \"dich\"\n"`},
 		{"text that is JSON", `{"content":[{"type":"text","text":"{\"n\": 12345678901234567890.50}"}],"isError":false}`, `{"n":12345678901234567890.50}`},
 		{"several texts, with annotations", `{"content":[{"type":"text","text":"one","annotations":{"priority":1.0}},{"type":"text","text":"two"}]}`, `"one\ntwo"`},
@@ -60,12 +60,12 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 		{"members that no revision has", `{"content":[],"later":{"b":1.00,"a":[]}}`, `""`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			direct, composed := callBoth(t, s, session, map[string]any{"member": "result", "answer": c.answer})
+			direct, composed := callBoth(t, s, session, map[string]any{"member": "result", "answer": c.response})
 			var want map[string]json.RawMessage
-			if json.Unmarshal([]byte(c.answer), &want) != nil {
-				t.Fatal("the answer of this case is not JSON")
+			if json.Unmarshal([]byte(c.response), &want) != nil {
+				t.Fatal("the response in this case is not JSON")
 			}
-			same(t, "/mcp", composed["result"], []byte(c.answer))
+			same(t, "/mcp", composed["result"], []byte(c.response))
 			var result bytes.Buffer
 			if err := json.Compact(&result, direct["result"]); err != nil || result.String() != c.result {
 				t.Errorf("/v1 has the result %s, want %s", direct["result"], c.result)
@@ -75,7 +75,7 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 			}
 			want["result"] = direct["result"]
 			if len(direct) != len(want) {
-				t.Errorf("/v1 answers %s", direct)
+				t.Errorf("/v1 returned %s", direct)
 			}
 			for member, value := range want {
 				same(t, "/v1 "+member, direct[member], value)

@@ -60,7 +60,7 @@ func TestPathParametersAreDecodedExactlyOnce(t *testing.T) {
 	}
 }
 
-func TestNullAndWrongTypesFollowOneRule(t *testing.T) {
+func TestNullAndInvalidTypesAreHandledConsistently(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -133,32 +133,32 @@ func TestAnEmptyHeaderIsNotAbsent(t *testing.T) {
 func TestNamesHaveNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
-	for _, bad := range []string{"a\u0000b", "a\nb", "a\u001bb", "a\u007fb", "a\u0085b", "a\u2028b", "a\u202eb", "\tab"} {
+	for _, invalid := range []string{"a\u0000b", "a\nb", "a\u001bb", "a\u007fb", "a\u0085b", "a\u2028b", "a\u202eb", "\tab"} {
 		for _, path := range []string{"/v1/workspaces", "/v1/keys"} {
-			if a := s.Do(t, "POST", path, map[string]any{"name": bad}, bearer); a.Status != 400 || !strings.Contains(a.Body, "name") {
-				t.Errorf("POST %s %q: %d %s", path, bad, a.Status, a.Body)
+			if a := s.Do(t, "POST", path, map[string]any{"name": invalid}, bearer); a.Status != 400 || !strings.Contains(a.Body, "name") {
+				t.Errorf("POST %s %q: %d %s", path, invalid, a.Status, a.Body)
 			}
 		}
-		if a := s.Do(t, "PATCH", "/v1/workspaces/"+harness.Workspace, map[string]any{"name": bad}, bearer); a.Status != 400 {
-			t.Errorf("PATCH %q: %d %s", bad, a.Status, a.Body)
+		if a := s.Do(t, "PATCH", "/v1/workspaces/"+harness.Workspace, map[string]any{"name": invalid}, bearer); a.Status != 400 {
+			t.Errorf("PATCH %q: %d %s", invalid, a.Status, a.Body)
 		}
-		exported := map[string]any{"format": 1, "conversation": map[string]any{"title": bad}, "messages": []any{}}
+		exported := map[string]any{"format": 1, "conversation": map[string]any{"title": invalid}, "messages": []any{}}
 		imported := s.Do(t, "POST", "/v1/conversations/import", exported, bearer)
 		if title := imported.Object(t)["title"]; imported.Status != 200 || title != "ab" {
-			t.Errorf("a conversation with the title %q was imported as %q: %d", bad, title, imported.Status)
+			t.Errorf("a conversation with the title %q was imported as %q: %d", invalid, title, imported.Status)
 		}
-		if a := s.Do(t, "PATCH", "/v1/conversations/"+imported.Object(t)["id"].(string), map[string]any{"title": "x" + bad}, bearer); a.Status != 400 || !strings.Contains(a.Body, "title") {
-			t.Errorf("PATCH the title %q: %d %s", bad, a.Status, a.Body)
+		if a := s.Do(t, "PATCH", "/v1/conversations/"+imported.Object(t)["id"].(string), map[string]any{"title": "x" + invalid}, bearer); a.Status != 400 || !strings.Contains(a.Body, "title") {
+			t.Errorf("PATCH the title %q: %d %s", invalid, a.Status, a.Body)
 		}
 	}
-	for _, good := range []string{"Ärzte & Söhne", "👩‍💻", "כלים"} {
-		if a := s.Do(t, "POST", "/v1/workspaces", map[string]any{"name": good}, bearer); a.Status/100 != 2 {
-			t.Errorf("%q: %d %s", good, a.Status, a.Body)
+	for _, valid := range []string{"Ärzte & Söhne", "👩‍💻", "כלים"} {
+		if a := s.Do(t, "POST", "/v1/workspaces", map[string]any{"name": valid}, bearer); a.Status/100 != 2 {
+			t.Errorf("%q: %d %s", valid, a.Status, a.Body)
 		}
 	}
 }
 
-func TestATypeWithWeightZeroInAcceptIsNotSent(t *testing.T) {
+func TestATypeWithWeightZeroInAcceptIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	waitForSample(t, s)

@@ -29,7 +29,7 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 		}
 		return a.Status == 200
 	}) {
-		t.Error("the app's tools no longer answer")
+		t.Error("the app's tools should still work")
 	}
 	t.Logf("the app's tools answered %v after the kill", time.Since(killed))
 	events.Expect(t, `bundle.crashed {"name":"victim","restartAttempt":1}`, `bundle.recovered {"name":"victim"}`)
@@ -65,7 +65,7 @@ func TestACallToABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
 			t.Errorf("%d %v %s", a.Status, a.Header, a.Body)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("20 s after the bundle died, the caller is still waiting")
+		t.Error("the caller should get an error when the bundle dies, but is still waiting after 20 s")
 	}
 	s.WaitForStatus(t, "victim", "running")
 	s.Call(t, "victim", "echo", map[string]any{"text": "a call that would follow a repetition"})
@@ -74,7 +74,7 @@ func TestACallToABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestABundleEndsWithItsShim(t *testing.T) {
+func TestABundleExitsWithItsShim(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "tree", harness.WithChildren)})
@@ -84,8 +84,8 @@ func TestABundleEndsWithItsShim(t *testing.T) {
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
 		t.Errorf("processes of the killed shim are still running:\n%v", left)
 	}
-	if answer := s.Call(t, "tree", "echo", map[string]any{"text": "again"}); answer != "again" {
-		t.Errorf("the tool answered %v", answer)
+	if result := s.Call(t, "tree", "echo", map[string]any{"text": "again"}); result != "again" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 
@@ -120,8 +120,8 @@ func TestABundleThatKeepsDyingIsDeadAfterThreeAttempts(t *testing.T) {
 	if a := s.Do(t, "POST", "/v1/apps/ill/start", nil); a.Status != 200 || a.Body != `{"name":"ill","status":"running"}` {
 		t.Fatalf("starting the repaired app: %d %s", a.Status, a.Body)
 	}
-	if answer := s.Call(t, "ill", "echo", map[string]any{"text": "cured"}); answer != "cured" {
-		t.Errorf("the tool answered %v", answer)
+	if result := s.Call(t, "ill", "echo", map[string]any{"text": "cured"}); result != "cured" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 

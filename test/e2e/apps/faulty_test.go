@@ -48,7 +48,7 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 	})
 }
 
-func TestTheLogOfAnAppWithoutDeclaredToolsSaysThatItOffersNothing(t *testing.T) {
+func TestTheLogOfAnAppWithoutDeclaredToolsReportsThatItOffersNothing(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "undeclared", harness.Undeclared)})

@@ -120,11 +120,11 @@ func escapes(t *testing.T, user *syscall.Credential, database, program, level st
 	bundle := hostileBundle(t, program, "hostile")
 	s.Install(t, map[string]any{"path": bundle})
 	target := knowledge(t, s, allowed.Addr().String(), bundle)
-	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": append(except,
+	result := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": append(except,
 		"a port of the server's network", // this probe needs a service that does not accept connections
 		"a file in its own bundle",       // this probe writes to a layer; the test checks the result below
 	)})
-	raw, err := json.Marshal(answer)
+	raw, err := json.Marshal(result)
 	if err != nil {
 		t.Fatal(err)
 	}

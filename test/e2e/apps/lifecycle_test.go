@@ -25,7 +25,7 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	s.BeginCall(ctx, t, "patient", file)
 	leave()
 	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Error("the tool is still running long after its caller disconnected")
+		t.Error("the tool should stop when its caller disconnects")
 	}
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it continues"})
 }
@@ -40,11 +40,11 @@ func TestACallToASilentAppIsCancelledAfterTheConfiguredTime(t *testing.T) {
 		t.Errorf("got %d %s, want 503 with the setting", a.Status, a.Body)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Error("the tool is still running after its call was cancelled")
+		t.Error("the tool should stop when its call is cancelled")
 	}
 }
 
-func TestTheMemoryOfAnAppIsShownWhileItRuns(t *testing.T) {
+func TestAnAppsMemoryIsShownWhileItRuns(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})
@@ -99,8 +99,8 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	if len(now) != 3 || now["rests"].Status != "stopped" || now["one"].ToolCount != harness.GoTools {
 		t.Errorf("after the restart: %+v", now)
 	}
-	if answer := s.Call(t, "two", "echo", map[string]any{"text": "back"}); answer != "back" {
-		t.Errorf("the tool answered %v", answer)
+	if result := s.Call(t, "two", "echo", map[string]any{"text": "back"}); result != "back" {
+		t.Errorf("the tool returned %v", result)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	}
 	s.WaitForStatus(t, "good", "running")
 	s.WaitForStatus(t, "missing", "dead")
-	if answer := s.Call(t, "good", "echo", map[string]any{"text": "hello"}); answer != "hello" {
-		t.Errorf("the tool answered %v", answer)
+	if result := s.Call(t, "good", "echo", map[string]any{"text": "hello"}); result != "hello" {
+		t.Errorf("the tool returned %v", result)
 	}
 	apps := s.Apps(t)
 	if apps["hangs"].Status != "starting" || len(apps) != 4 {
@@ -181,9 +181,9 @@ func TestAnIdleAppHasNoProcessButStillAnswersCalls(t *testing.T) {
 		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools {
 			t.Errorf("the tools of a sleeping app are\n%s\nwant\n%s", now, tools)
 		}
-		said, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_HOME=" + s.Home}, "app", "list")
-		if status != 0 || !strings.Contains(said, "running (asleep)") {
-			t.Errorf("app list: %d %s", status, said)
+		output, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_HOME=" + s.Home}, "app", "list")
+		if status != 0 || !strings.Contains(output, "running (asleep)") {
+			t.Errorf("app list: %d %s", status, output)
 		}
 		if metrics := s.Do(t, "GET", "/v1/metrics", nil).Body; !strings.Contains(metrics, "ropewalk_apps_asleep 1\n") {
 			t.Errorf("metrics:\n%s", metrics)
@@ -208,7 +208,7 @@ func TestTheGlobalIdleLimitAppliesToAppsInstalledLater(t *testing.T) {
 		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
 	}
 	if asleep("awake") {
-		t.Error("an app with idle: never is asleep")
+		t.Error("an app with idle: never should not be asleep")
 	}
 }
 
@@ -248,7 +248,7 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 		}
 		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
 		if !asleep("notes") {
-			t.Error("the call woke another app, too")
+			t.Error("the call should not wake another app")
 		}
 		testkit.Eventually(t, "the app sleeps again", func() bool { return asleep("calc") })
 	}
@@ -283,7 +283,7 @@ func TestARestartNeitherStartsNorUpdatesDeclaredAppsThatAreUnchanged(t *testing.
 			}
 		}
 		if strings.Contains(s.Log.String(), "app updated") {
-			t.Error("the restart updated an app whose declaration and bundle have not changed")
+			t.Error("the restart should not update an app whose declaration and bundle have not changed")
 		}
 	}
 }

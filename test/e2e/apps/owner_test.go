@@ -19,10 +19,10 @@ func TestAnAppIsNotTheOwnerOfItsServer(t *testing.T) {
 			script, socket := filepath.Join(dir, "s.py"), filepath.Join(s.Home, "control.sock")
 			s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}})
 			if got := act(t, s, "mine", map[string]any{"command": socket}); strings.Contains(got, "token") || strings.Contains(got, "HTTP") {
-				t.Errorf("the server answers the app as the owner: %s", got)
+				t.Errorf("the server should not treat the app as the owner: %s", got)
 			}
-			if said, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "whoami"); status != 0 || !strings.Contains(said, "owner of the organization") {
-				t.Errorf("whoami as the owner: %d %s", status, said)
+			if output, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "whoami"); status != 0 || !strings.Contains(output, "owner of the organization") {
+				t.Errorf("whoami as the owner: %d %s", status, output)
 			}
 		})
 	}

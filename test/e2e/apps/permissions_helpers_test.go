@@ -24,7 +24,7 @@ func demo(t *testing.T) string {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // an app that runs as another user reads it
 		t.Fatal(err)
 	}
-	harness.WriteFile(t, filepath.Join(dir, "s.py"), looking)
+	harness.WriteFile(t, filepath.Join(dir, "s.py"), openerServer)
 	harness.WriteFile(t, filepath.Join(dir, "docs", "a.txt"), "a document")
 	for path, mode := range map[string]os.FileMode{"docs": 0o755, "s.py": 0o644, "docs/a.txt": 0o644} {
 		if err := os.Chmod(filepath.Join(dir, path), mode); err != nil {

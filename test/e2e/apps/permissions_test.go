@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// looking is an MCP server in Python that opens whatever a call asks for.
-const looking = `import json, os, socket, sys, time
+// openerServer is an MCP server in Python that opens whatever a call asks for.
+const openerServer = `import json, os, socket, sys, time
 
 def look(path):
     if os.path.isdir(path):
@@ -97,7 +97,7 @@ func TestAPastedScriptFailsWithTheCommandToAllowItAndThenRuns(t *testing.T) {
 	if a := s.Do(t, "POST", "/v1/apps/import", definition); !strings.Contains(a.Body, `"status":"installed"`) {
 		t.Fatalf("allowed: %d %s", a.Status, a.Body)
 	}
-	if got := act(t, s, "mine", map[string]any{"read": script}); got != looking {
+	if got := act(t, s, "mine", map[string]any{"read": script}); got != openerServer {
 		t.Errorf("the script reads itself as %q", got)
 	}
 	if got := act(t, s, "mine", map[string]any{"read": filepath.Join(dir, "docs", "a.txt")}); !strings.HasPrefix(got, "error") {
@@ -258,7 +258,7 @@ func TestAnUpdateThatNeedsMorePermissionsAsksAgain(t *testing.T) {
 		}}
 	}
 	bundle := harness.Bundle(t, version())
-	harness.WriteFile(t, filepath.Join(bundle, "s.py"), looking)
+	harness.WriteFile(t, filepath.Join(bundle, "s.py"), openerServer)
 	s.Install(t, map[string]any{"path": bundle, "permissions": map[string]any{}})
 	if err := os.Rename(filepath.Join(harness.Bundle(t, version(docs)), "manifest.json"), filepath.Join(bundle, "manifest.json")); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestAGrantedPathReplacedByALinkIsNotOpened(t *testing.T) {
 		}
 	}
 	if a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil); !strings.Contains(a.Body, `"state":"blocked"`) {
-		t.Errorf("the permission has the wrong state: %s", a.Body)
+		t.Errorf("the permission has an unexpected state: %s", a.Body)
 	}
 }
 

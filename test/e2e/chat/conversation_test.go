@@ -49,7 +49,7 @@ func TestAConversationSurvivesAKilledServer(t *testing.T) {
 			if a.Status != 200 || a.Object(t)["response"] != "Then this." {
 				t.Errorf("the next message returned %d %s", a.Status, a.Body)
 			}
-			sent := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
+			sent := slices.ContainsFunc(p.Journal(t), func(asked testenv.ModelRequest) bool {
 				raw, _ := json.Marshal(asked.Body["messages"])
 				return strings.Contains(string(raw), "and then") && strings.Contains(string(raw), "It is there.") && strings.Contains(string(raw), `"w1"`)
 			})
@@ -70,7 +70,7 @@ func checkStored(t *testing.T, s *harness.Server, id string, input, output float
 	history := s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body
 	for _, part := range []string{`"content":"write a note"`, `"content":"I write it.\n\nIt is there."`, `"name":"filesystem__write_file"`} {
 		if !strings.Contains(history, part) {
-			t.Errorf("the history lacks %s: %s", part, history)
+			t.Errorf("%s is missing from the history: %s", part, history)
 		}
 	}
 	if got := strings.Count(history, `"role":`); got != 2 { // the question, and one answer for the whole run

@@ -14,7 +14,7 @@ import (
 )
 
 // requestsWith returns the requests to the provider whose messages contain the word.
-func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []testenv.Asked) {
+func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []testenv.ModelRequest) {
 	t.Helper()
 	for _, asked := range p.Journal(t) {
 		raw, _ := json.Marshal(asked.Body["messages"])
@@ -89,7 +89,7 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 
 // When the client disconnects while the model is streaming, the request to the provider ends. The text that has arrived
 // is stored.
-func TestADisconnectEndsTheRequestToTheModel(t *testing.T) {
+func TestADisconnectCancelsTheRequestToTheModel(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +107,7 @@ func TestADisconnectEndsTheRequestToTheModel(t *testing.T) {
 			})
 			left := time.Now()
 			leave()
-			var asked []testenv.Asked
+			var asked []testenv.ModelRequest
 			testkit.Within(harness.Timeout, func() bool {
 				asked = requestsWith(t, p, "tell me")
 				return len(asked) > 0 && asked[0].Response.Left > 0

@@ -87,7 +87,7 @@ func TestAPersonAnswersAnAppsQuestionInAChat(t *testing.T) {
 	}
 }
 
-func TestAQuestionInAChatIsDeclinedAfterATime(t *testing.T) {
+func TestAQuestionInAChatIsDeclinedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Config(harness.ModelsYAML(p, "openai")+"chat: {elicitationTimeoutSeconds: 1}\n"))

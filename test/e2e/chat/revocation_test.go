@@ -44,8 +44,8 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 		ended = make(chan string, 1)
 		go func() {
 			defer resp.Body.Close()
-			said, _ := io.ReadAll(resp.Body)
-			ended <- string(said)
+			output, _ := io.ReadAll(resp.Body)
+			ended <- string(output)
 		}()
 		return ended
 	}
@@ -63,15 +63,15 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 	if a := s.Do(t, "DELETE", "/v1/keys/"+made["id"].(string), nil, owner); a.Status != 200 {
 		t.Fatalf("revoking the key: %d %s", a.Status, a.Body)
 	}
-	said := map[string]string{}
+	output := map[string]string{}
 	for name, ended := range streams {
 		if !testkit.Within(harness.Timeout, func() bool { return len(ended) > 0 }) {
 			t.Errorf("the stream %s continues after its key was revoked", name)
 			continue
 		}
-		said[name] = <-ended
+		output[name] = <-ended
 	}
-	if !strings.Contains(said["chat"], `"stopReason":"cancelled","stopMessage":"The run ended because its API key was revoked`) || !testkit.Within(harness.Timeout, harness.Exists(gate+".cancelled")) {
-		t.Errorf("the run ended with %s; the tool call was cancelled: %v", said["chat"], harness.Exists(gate+".cancelled")())
+	if !strings.Contains(output["chat"], `"stopReason":"cancelled","stopMessage":"The run ended because its API key was revoked`) || !testkit.Within(harness.Timeout, harness.Exists(gate+".cancelled")) {
+		t.Errorf("the run ended with %s; the tool call was cancelled: %v", output["chat"], harness.Exists(gate+".cancelled")())
 	}
 }

@@ -36,10 +36,10 @@ func TestAUserRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
 		t.Errorf("the reloaded server: %v with the login, %v with the token", login, bearer)
 	}
 	if !testkit.Within(propagationLimit, func() bool { return role(second, session) == "member" }) {
-		t.Error("the other server treats the login as an admin's")
+		t.Error("the other server should not treat the login as an admin's")
 	}
 	if role(second, token) != "admin" { // its own configuration has not changed
-		t.Error("the other server was not reloaded, but does not follow its old configuration")
+		t.Error("the other server should follow its old configuration until it is reloaded")
 	}
 	if login := role(first, session); login != "member" {
 		t.Errorf("after the other server accepted the token as an admin's, the login on the first server has the role %v", login)

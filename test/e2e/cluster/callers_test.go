@@ -42,7 +42,7 @@ func (c *callers) anyOf(fits func(attempt) bool) bool {
 }
 
 // send makes one call and records its result. It does not use stop as the context, because the call would then fail
-// when stop ends.
+// when stop is done.
 func (c *callers) send(t *testing.T, id, path, body, session string, headers ...string) attempt {
 	t.Helper()
 	a := attempt{id: id, begun: time.Now(), session: session}

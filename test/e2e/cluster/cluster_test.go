@@ -65,14 +65,14 @@ func documentedSite(documented, listen, address string, replicas []*harness.Serv
 
 // serverOf returns the name of the server whose bundle wrote a response. The response contains the bundle's data
 // directory, which is in that server's home.
-func (d *cluster) serverOf(t *testing.T, answer string) string {
+func (d *cluster) serverOf(t *testing.T, response string) string {
 	t.Helper()
 	for i, s := range d.servers {
-		if strings.Contains(answer, s.Home+"/") {
+		if strings.Contains(response, s.Home+"/") {
 			return serverNames[i]
 		}
 	}
-	t.Fatalf("no server answered %q", answer)
+	t.Fatalf("no server answered %q", response)
 	return ""
 }
 

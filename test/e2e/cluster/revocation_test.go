@@ -52,7 +52,7 @@ func TestATokenRevokedOnOneServerEndsSessionsAndStreamsOnAll(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(harness.Timeout):
-		t.Error("the stream of the session on the other server is still open")
+		t.Error("the stream of the session on the other server should be closed")
 	}
 	t.Logf("ended everywhere %v after the token was removed from the file", time.Since(began))
 	if got := pings(t, bob); got != http.StatusOK {

@@ -87,8 +87,8 @@ func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]an
 		t.Fatalf("the app did not ask: %s", harness.ToText(t, asked))
 	}
 	for name := range questions {
-		said := callAsker(t, s, id, fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %s"}}}`, asked["requestState"], name, id))
-		if text := harness.ToText(t, said["content"]); !strings.Contains(text, "Ada "+id) {
+		output := callAsker(t, s, id, fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada %s"}}}`, asked["requestState"], name, id))
+		if text := harness.ToText(t, output["content"]); !strings.Contains(text, "Ada "+id) {
 			t.Errorf("the app got %s", text)
 		}
 	}
@@ -116,7 +116,7 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 	}
 	t.Logf("%d of 6 answers went to a different server than the question's", elsewhere)
 	if elsewhere == 0 {
-		t.Error("every answer went to the server that asked, so the test shows nothing")
+		t.Error("every answer went to the server that asked, so the test proves nothing")
 	}
 	if a := d.proxy.Do(t, "DELETE", "/v1/apps/asker", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)

@@ -124,7 +124,7 @@ func (g *guest) echo(text string, since time.Time) time.Duration {
 	if err != nil || result.IsError || len(result.Content) != 1 {
 		g.t.Fatalf("%s: %+v %v", text, result, err)
 	}
-	if said, ok := result.Content[0].(*mcp.TextContent); !ok || said.Text != text {
+	if output, ok := result.Content[0].(*mcp.TextContent); !ok || output.Text != text {
 		g.t.Fatalf("%s: got %+v", text, result.Content[0])
 	}
 	return time.Since(since)

@@ -25,7 +25,7 @@ func TestATaskSurvivesTheLossOfAServer(t *testing.T) {
 	}
 	b.AwaitTask(t, asked, "input_required")
 	answer := map[string]any{"taskId": asked, "inputResponses": map[string]any{"confirm": map[string]any{"action": "accept", "content": map[string]any{}}}}
-	if ack := b.Stateless(t, "tasks/update", asked, harness.TakesTasks, answer); ack["error"] != nil {
+	if ack := b.Stateless(t, "tasks/update", asked, harness.TaskCapabilities, answer); ack["error"] != nil {
 		t.Errorf("tasks/update failed: %v", ack)
 	}
 	if done := b.AwaitTask(t, asked, "completed", "failed"); done["status"] != "completed" {

@@ -53,7 +53,7 @@ type accountClaims struct {
 }
 
 // accountNonce is the nonce that the app requires in proofs.
-const accountNonce = "a-nonce-of-the-app"
+const accountNonce = "a-nonce-from-the-app"
 
 type accountSubject struct{}
 
@@ -65,9 +65,9 @@ func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	return startAccountApp(t, &AccountApp{Provider: p, issuer: p.Issuer})
 }
 
-// StartAccountAppOf starts an app for an authorization server that is already running. subjectOf returns the subject of
+// StartAccountAppFor starts an app for an authorization server that is already running. subjectOf returns the subject of
 // a token, or "" if the token is invalid.
-func StartAccountAppOf(t *testing.T, issuer string, subjectOf func(bearer string) string) *AccountApp {
+func StartAccountAppFor(t *testing.T, issuer string, subjectOf func(bearer string) string) *AccountApp {
 	t.Helper()
 	return startAccountApp(t, &AccountApp{issuer: issuer, subjectOf: subjectOf})
 }

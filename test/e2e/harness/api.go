@@ -18,7 +18,7 @@ import (
 // APIKey is the API key of all test servers that need a key.
 const APIKey = "e2e-key-0123456789"
 
-// Response is an HTTP response whose body was read to its end.
+// Response is an HTTP response whose body was read completely.
 type Response struct {
 	Status int
 	Header http.Header
@@ -138,7 +138,7 @@ func (s *Server) Apps(t *testing.T, headers ...string) map[string]App {
 func (s *Server) WaitForStatus(t *testing.T, name, status string, headers ...string) {
 	t.Helper()
 	if !testkit.Within(Timeout, func() bool { return s.Apps(t, headers...)[name].Status == status }) {
-		t.Fatalf("%s is %q, not %q", name, s.Apps(t, headers...)[name].Status, status)
+		t.Fatalf("%s: got status %q, want %q", name, s.Apps(t, headers...)[name].Status, status)
 	}
 }
 
@@ -148,7 +148,7 @@ func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]an
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": server, "tool": tool, "arguments": arguments})
 	if a.Status != 200 || a.Object(t)["isError"] != false {
-		t.Fatalf("call %s of %s: %d %s", tool, server, a.Status, a.Body)
+		t.Fatalf("call %s on %s: %d %s", tool, server, a.Status, a.Body)
 	}
 	return a.Object(t)["result"]
 }

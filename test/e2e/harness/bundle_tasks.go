@@ -146,16 +146,16 @@ func (a *TaskApp) answer(ctx context.Context, message []byte) []byte {
 	if json.Unmarshal(message, &m) != nil || m.ID == nil {
 		return nil
 	}
-	var said map[string]any
+	var output map[string]any
 	if string(m.Params.Meta["io.modelcontextprotocol/protocolVersion"]) != `"2026-07-28"` {
-		said = map[string]any{"error": map[string]any{"code": -32022, "message": "unsupported protocol version", "data": map[string]any{"supported": []string{"2026-07-28"}}}}
+		output = map[string]any{"error": map[string]any{"code": -32022, "message": "unsupported protocol version", "data": map[string]any{"supported": []string{"2026-07-28"}}}}
 	} else if result, failure := a.result(ctx, m); failure != nil {
-		said = map[string]any{"error": failure}
+		output = map[string]any{"error": failure}
 	} else {
-		said = map[string]any{"result": result}
+		output = map[string]any{"result": result}
 	}
-	said["jsonrpc"], said["id"] = "2.0", m.ID
-	raw, _ := json.Marshal(said) // cannot fail for maps of strings and numbers
+	output["jsonrpc"], output["id"] = "2.0", m.ID
+	raw, _ := json.Marshal(output) // cannot fail for maps of strings and numbers
 	return raw
 }
 
@@ -293,8 +293,8 @@ func (a *TaskApp) task(m taskMessage) (result, failure map[string]any) {
 	return all, nil
 }
 
-// TakesTasks is the JSON text of the capabilities of a client that supports tasks.
-const TakesTasks = `{"elicitation":{},"extensions":{"` + tasksExtension + `":{}}}`
+// TaskCapabilities is the JSON text of the capabilities of a client that supports tasks.
+const TaskCapabilities = `{"elicitation":{},"extensions":{"` + tasksExtension + `":{}}}`
 
 // Stateless sends a request with MCP 2026-07-28 to the default workspace and returns the response. name is the value of
 // the header Mcp-Name. If it is "", the request has no such header. capabilities are the client's capabilities.
@@ -336,7 +336,7 @@ func (s *Server) StatelessStream(t *testing.T, method, name, capabilities string
 // CallForTask calls a tool as a client that supports tasks and returns the result.
 func (s *Server) CallForTask(t *testing.T, tool string, arguments map[string]any, headers ...string) map[string]any {
 	t.Helper()
-	message := s.Stateless(t, "tools/call", tool, TakesTasks, map[string]any{"name": tool, "arguments": arguments}, headers...)
+	message := s.Stateless(t, "tools/call", tool, TaskCapabilities, map[string]any{"name": tool, "arguments": arguments}, headers...)
 	result, ok := message["result"].(map[string]any)
 	if !ok {
 		t.Fatalf("%s: %v", tool, message)
@@ -347,7 +347,7 @@ func (s *Server) CallForTask(t *testing.T, tool string, arguments map[string]any
 // Task returns the result of tasks/get.
 func (s *Server) Task(t *testing.T, id string, headers ...string) map[string]any {
 	t.Helper()
-	message := s.Stateless(t, "tasks/get", id, TakesTasks, map[string]any{"taskId": id}, headers...)
+	message := s.Stateless(t, "tasks/get", id, TaskCapabilities, map[string]any{"taskId": id}, headers...)
 	result, ok := message["result"].(map[string]any)
 	if !ok {
 		t.Fatalf("task %s: %v", id, message)

@@ -34,8 +34,8 @@ type ChatEvent struct {
 	Data map[string]any
 }
 
-// Chat sends a message and reads the stream. It stops when each returns true or the stream ends.
-func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(ChatEvent) (stop bool)) (names []string) {
+// Chat sends a message and reads the stream. It stops when handle returns true or the stream ends.
+func (s *Server) Chat(ctx context.Context, t *testing.T, body string, handle func(ChatEvent) (stop bool)) (names []string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/stream", strings.NewReader(body))
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(
 				t.Fatalf("%s is not JSON: %s", e.Name, value)
 			}
 			names = append(names, e.Name)
-			if each(e) {
+			if handle(e) {
 				return names
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 // Command runs ropewalk until it exits. It returns the output (both standard output and standard error) and the exit
 // code.
-func Command(t *testing.T, environ []string, args ...string) (said string, status int) {
+func Command(t *testing.T, environ []string, args ...string) (output string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
 	defer cancel()
@@ -28,7 +28,7 @@ func Command(t *testing.T, environ []string, args ...string) (said string, statu
 }
 
 // Reload writes the configuration and runs ropewalk reload.
-func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
+func (s *Server) Reload(t *testing.T, yaml string) (output string, err error) {
 	t.Helper()
 	WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), yaml)
 	out, err := exec.CommandContext(t.Context(), Binary(t), "reload", "--home", s.Home).CombinedOutput()
@@ -38,13 +38,13 @@ func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
 // MustReload is like Reload. The test fails if the command fails or its output does not name the sections.
 func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
 	t.Helper()
-	said, err := s.Reload(t, yaml)
+	output, err := s.Reload(t, yaml)
 	if err != nil {
-		t.Fatalf("reload: %v: %s", err, said)
+		t.Fatalf("reload: %v: %s", err, output)
 	}
 	for _, section := range sections {
-		if !strings.Contains(said, section) {
-			t.Errorf("reload printed %q, without the section %s", said, section)
+		if !strings.Contains(output, section) {
+			t.Errorf("reload printed %q, without the section %s", output, section)
 		}
 	}
 }

@@ -71,14 +71,14 @@ func (l *Load) Stop() {
 	l.ended.Wait()
 }
 
-// answered returns the number of calls that have ended.
+// answered returns the number of calls that have finished.
 func (l *Load) answered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Calls
 }
 
-// WaitForCalls waits until this many more calls have ended.
+// WaitForCalls waits until this many more calls have finished.
 func (l *Load) WaitForCalls(t *testing.T, calls int) {
 	t.Helper()
 	until := l.answered() + calls

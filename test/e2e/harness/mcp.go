@@ -49,13 +49,13 @@ func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err err
 	if status != http.StatusOK {
 		return status, fmt.Errorf("%d %s", status, body)
 	}
-	var answer struct {
+	var response struct {
 		ID     string `json:"id"`
 		Result struct {
 			Content []struct{ Text string } `json:"content"`
 		} `json:"result"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.ID != nonce || len(answer.Result.Content) != 1 || answer.Result.Content[0].Text != nonce {
+	if err := json.Unmarshal(body, &response); err != nil || response.ID != nonce || len(response.Result.Content) != 1 || response.Result.Content[0].Text != nonce {
 		return status, fmt.Errorf("got %s in response to %s", body, nonce)
 	}
 	return status, nil

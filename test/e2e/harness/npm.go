@@ -34,7 +34,7 @@ func NodeManifest(name, pkg string, args ...string) map[string]any {
 func NodeBundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	dir := Bundle(t, manifest)
-	if Databases.Wanted() {
+	if Databases.Required() {
 		script, _ := manifest["server"].(map[string]any)["entry_point"].(string)
 		pkg, _, _ := strings.Cut(strings.TrimPrefix(script, "node_modules/"), "/dist/")
 		copyPackage(t, dir, pkg)

@@ -32,7 +32,7 @@ func RunningProcesses() map[int]Process {
 	for _, path := range stats {
 		stat, err := os.ReadFile(path)
 		if err != nil {
-			continue // the process has ended in the meantime
+			continue // the process has exited in the meantime
 		}
 		// The format is "pid (name) state ppid …". The name may contain anything, so find the last parenthesis.
 		at := bytes.LastIndexByte(stat, ')')
@@ -81,7 +81,7 @@ func ProcessesFor(home string) []Process {
 }
 
 // Survivors waits for the given time and returns the processes that are still running. It returns earlier if all have
-// ended.
+// exited.
 func Survivors(of []Process, within time.Duration) []Process {
 	var left []Process
 	testkit.Within(within, func() bool {

@@ -17,11 +17,11 @@ func RunScript[T any](t *testing.T, script string, args ...string) T {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(testenv.Root(t), "test", "e2e", "harness", "clients", script)}, args...)...)
 	cmd.Env = append(os.Environ(), "NODE_MODULES="+filepath.Join(testenv.Node(t), "node_modules"))
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s%s", script, strings.Join(args, " "), err, out, said.String())
+		t.Fatalf("%s %s: %v\n%s%s", script, strings.Join(args, " "), err, out, output.String())
 	}
 	var result T
 	if err := json.Unmarshal(out, &result); err != nil {

@@ -67,7 +67,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	t.Helper()
 	s := &Server{T: t, Home: filepath.Join(t.TempDir(), "home"), Args: []string{"serve", "--port", "0"}}
 	s.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}
-	s.Database = Databases.Chosen(t)
+	s.Database = Databases.StateURL(t)
 	for _, option := range options {
 		option(s)
 	}
@@ -122,7 +122,7 @@ func (s *Server) Start() {
 	}
 }
 
-// Exited reports whether the process has ended.
+// Exited reports whether the process has exited.
 func (s *Server) Exited() bool {
 	select {
 	case <-s.Done:
@@ -135,7 +135,7 @@ func (s *Server) Exited() bool {
 // Processes returns all descendants of the server's process.
 func (s *Server) Processes() []Process { return Descendants(s.Cmd.Process.Pid) }
 
-// Kill ends the server with SIGKILL, like a crash.
+// Kill kills the server with SIGKILL, like a crash.
 func (s *Server) Kill() {
 	s.T.Helper()
 	if err := s.Cmd.Process.Kill(); err != nil {
@@ -144,7 +144,7 @@ func (s *Server) Kill() {
 	<-s.Done
 }
 
-// Stop ends the server with SIGTERM and returns the exit code. It may be called more than once.
+// Stop stops the server with SIGTERM and returns the exit code. It may be called more than once.
 func (s *Server) Stop() int {
 	s.T.Helper()
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -22,7 +22,7 @@ func TestAFailedInstallationReportsMissingPrograms(t *testing.T) {
 		also     string // more directories in PATH
 		more     []string
 		what     object
-		says     string
+		wantText string
 	}{
 		{"npm's certificate", []string{"npm", "node"}, "", nil, object{"npm": "left-pad"}, "set NODE_EXTRA_CA_CERTS to the PEM file"},
 		{"uv's certificate", []string{"uv"}, ":/usr/bin", nil, object{"pypi": "left-pad"}, "set SSL_CERT_FILE to the PEM file"},
@@ -35,8 +35,8 @@ func TestAFailedInstallationReportsMissingPrograms(t *testing.T) {
 			s := harness.Serve(t, func(s *harness.Server) {
 				s.Environ = slices.Concat(settings, c.more, []string{pathWith(t, c.programs...) + c.also})
 			})
-			if a := s.Do(t, "POST", "/v1/apps/install", c.what); a.Status != 500 || !strings.Contains(a.Body, c.says) {
-				t.Errorf("%d %s, want %q", a.Status, a.Body, c.says)
+			if a := s.Do(t, "POST", "/v1/apps/install", c.what); a.Status != 500 || !strings.Contains(a.Body, c.wantText) {
+				t.Errorf("%d %s, want %q", a.Status, a.Body, c.wantText)
 			}
 		})
 	}

@@ -24,10 +24,10 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 	t.Helper()
 	port := harness.FreePort(t)
 	address := "127.0.0.1:" + port
-	said := &testkit.Log{}
+	output := &testkit.Log{}
 	cmd := exec.Command("node", filepath.Join(testenv.Node(t), harness.EntryPoint(harness.Everything)), transport)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PORT=" + port}
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 		}
 		return err == nil
 	}) {
-		t.Fatalf("server-everything did not start to listen:\n%s", said)
+		t.Fatalf("server-everything did not start to listen:\n%s", output)
 	}
 
 	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {

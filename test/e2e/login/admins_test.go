@@ -93,7 +93,7 @@ func TestAReloadDemotesUsersRemovedFromAuthAdmins(t *testing.T) {
 	}
 }
 
-func TestNobodyBecomesAdminWhenTheListOfAdminsIsEmptied(t *testing.T) {
+func TestEmptyingTheListOfAdminsMakesNobodyAnAdmin(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: [subject:alice]")
@@ -126,11 +126,11 @@ func TestMembershipsFollowTheProvidersGroups(t *testing.T) {
 	}
 	role := func(groups ...string) any {
 		token := p.Token(map[string]any{"sub": "dave", "groups": groups})
-		answer := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+token, harness.WorkspaceHeader)
-		if answer.Status != 200 {
-			return answer.Status
+		response := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+token, harness.WorkspaceHeader)
+		if response.Status != 200 {
+			return response.Status
 		}
-		workspace, _ := answer.Object(t)["workspace"].(map[string]any)
+		workspace, _ := response.Object(t)["workspace"].(map[string]any)
 		return workspace["role"]
 	}
 	for i, c := range []struct {
@@ -162,10 +162,10 @@ func TestAKeyWithAnOrganizationRoleManagesTheOrganization(t *testing.T) {
 		}
 		return []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_API_KEY=" + lines[len(lines)-1]}
 	}
-	if said, status := harness.Command(t, key(), "workspace", "create", "research"); status == 0 {
-		t.Errorf("a member's key created a workspace: %s", said)
+	if output, status := harness.Command(t, key(), "workspace", "create", "research"); status == 0 {
+		t.Errorf("a member's key created a workspace: %s", output)
 	}
-	if said, status := harness.Command(t, key("--org-role", "admin"), "workspace", "create", "research"); status != 0 {
-		t.Errorf("an organization admin's key: %d %s", status, said)
+	if output, status := harness.Command(t, key("--org-role", "admin"), "workspace", "create", "research"); status != 0 {
+		t.Errorf("an organization admin's key: %d %s", status, output)
 	}
 }

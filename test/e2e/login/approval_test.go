@@ -40,7 +40,7 @@ func TestAUsersSecondKeyCannotApproveACallOfTheFirst(t *testing.T) {
 		}
 		for _, own := range []string{first, second} {
 			if status := decide(own); status != 403 {
-				t.Errorf("call %d: a decision with a key of the same person: %d", i, status)
+				t.Errorf("call %d: a decision with another key of the same person: %d", i, status)
 			}
 		}
 		if status := decide(other); status != 200 {
@@ -75,17 +75,17 @@ func TestARefusedCallReturnsTheReason(t *testing.T) {
 	}()
 	id, _ := nextOf(t, l, "approval.requested")["id"].(string)
 	run := func(args ...string) string {
-		said, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL}, args...)
+		output, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL}, args...)
 		if status != 0 {
-			t.Errorf("%q: %d %s", args, status, said)
+			t.Errorf("%q: %d %s", args, status, output)
 		}
-		return said
+		return output
 	}
-	shows := func(where, said string, wanted ...string) {
+	shows := func(where, output string, wanted ...string) {
 		t.Helper()
 		for _, want := range wanted {
-			if !strings.Contains(said, want) {
-				t.Errorf("%s does not contain %s: %s", where, want, said)
+			if !strings.Contains(output, want) {
+				t.Errorf("%s does not contain %s: %s", where, want, output)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func TestARefusedCallReturnsTheReason(t *testing.T) {
 	}
 }
 
-func TestADisconnectEndsTheApprovalOfTheCall(t *testing.T) {
+func TestADisconnectCancelsACallsApproval(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("tools: {approve: [sample__greet], approvalWaitSeconds: 60}\n"))
 	s.WaitForStatus(t, "sample", "running")

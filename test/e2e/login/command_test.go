@@ -24,7 +24,7 @@ func (l commandLine) environ() []string {
 }
 
 // run runs a command and waits until it exits.
-func (l commandLine) run(t *testing.T, args ...string) (said string, status int) {
+func (l commandLine) run(t *testing.T, args ...string) (output string, status int) {
 	t.Helper()
 	return harness.Command(t, l.environ(), args...)
 }
@@ -42,7 +42,7 @@ func (p *pendingCommand) Write(text []byte) (int, error) {
 	return p.out.Write(text)
 }
 
-func (p *pendingCommand) said() string {
+func (p *pendingCommand) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.out.String()
@@ -52,7 +52,7 @@ func (p *pendingCommand) said() string {
 func (p *pendingCommand) find(t *testing.T, pattern string) (found string) {
 	t.Helper()
 	testkit.Eventually(t, "the command prints "+pattern, func() bool {
-		match := regexp.MustCompile(pattern).FindStringSubmatch(p.said())
+		match := regexp.MustCompile(pattern).FindStringSubmatch(p.output())
 		if match != nil {
 			found = match[1]
 		}
@@ -111,28 +111,28 @@ func TestACommandLineLogsInWithTheBrowser(t *testing.T) {
 		t.Errorf("the page does not contain both %s and %s: %s", code, boss, page)
 	}
 	if b.Cookie(t, "service_session", s.URL) != "" {
-		t.Error("the browser was logged in, too")
+		t.Error("the browser should not be logged in")
 	}
 	if r, page := answer(t, b, s, page, "allow"); r.StatusCode != 200 || !strings.Contains(page, "You are logged in") {
 		t.Errorf("the last page: %d %s", r.StatusCode, page)
 	}
-	if err := login.cmd.Wait(); err != nil || !strings.Contains(login.said(), "as "+boss) {
-		t.Fatalf("%v: %s", err, login.said())
+	if err := login.cmd.Wait(); err != nil || !strings.Contains(login.output(), "as "+boss) {
+		t.Fatalf("%v: %s", err, login.output())
 	}
-	if said, status := me.run(t, "whoami"); status != 0 || !strings.Contains(said, boss) || !strings.Contains(said, "admin") || !strings.Contains(said, "a login") {
-		t.Errorf("whoami: %d %s", status, said)
+	if output, status := me.run(t, "whoami"); status != 0 || !strings.Contains(output, boss) || !strings.Contains(output, "admin") || !strings.Contains(output, "a login") {
+		t.Errorf("whoami: %d %s", status, output)
 	}
-	if said, status := me.run(t, "workspace", "create", "research"); status != 0 {
-		t.Errorf("a command that changes something: %d %s", status, said)
+	if output, status := me.run(t, "workspace", "create", "research"); status != 0 {
+		t.Errorf("a command that changes something: %d %s", status, output)
 	}
 	if info, err := os.Stat(filepath.Join(me.home, "contexts.yaml")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file with the login: %v %v", info.Mode(), err)
 	}
-	if said, status := me.run(t, "logout"); status != 0 {
-		t.Errorf("logout: %d %s", status, said)
+	if output, status := me.run(t, "logout"); status != 0 {
+		t.Errorf("logout: %d %s", status, output)
 	}
-	if said, status := me.run(t, "whoami"); status == 0 || !strings.Contains(said, "ropewalk login") {
-		t.Errorf("after the logout: %d %s", status, said)
+	if output, status := me.run(t, "whoami"); status == 0 || !strings.Contains(output, "ropewalk login") {
+		t.Errorf("after the logout: %d %s", status, output)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 		t.Errorf("browsers would block the form's redirect to the provider: %s", policy)
 	}
 	if r, page := b.Read(t, s.URL+"/v1/auth/authorize?device=AAAA-AAAA"); r.StatusCode != 404 || !strings.Contains(page, "unknown, used or expired") {
-		t.Errorf("a wrong code: %d %s", r.StatusCode, page)
+		t.Errorf("an invalid code: %d %s", r.StatusCode, page)
 	}
 	typed := strings.ToLower(strings.ReplaceAll(code, "-", " "))
 	_, page = b.Read(t, s.URL+"/v1/auth/authorize?"+url.Values{"device": {typed}}.Encode())
@@ -167,14 +167,14 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 		t.Errorf("the same code a second time: %d", r.StatusCode)
 	}
 	if err := login.cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, login.said())
+		t.Fatalf("%v: %s", err, login.output())
 	}
-	if said, status := me.run(t, "whoami"); status != 0 || !strings.Contains(said, boss) {
-		t.Errorf("whoami: %d %s", status, said)
+	if output, status := me.run(t, "whoami"); status != 0 || !strings.Contains(output, boss) {
+		t.Errorf("whoami: %d %s", status, output)
 	}
 }
 
-func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
+func TestRefusingALoginInTheBrowserEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)
@@ -184,13 +184,13 @@ func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
 	b := harness.NewBrowser(t)
 	_, page := b.Read(t, login.find(t, `(http://\S+authorize\?device=\S+)`))
 	answer(t, b, s, page, "refuse")
-	if err := login.cmd.Wait(); err == nil || !strings.Contains(login.said(), "refused in the browser") {
-		t.Errorf("%v: %s", err, login.said())
+	if err := login.cmd.Wait(); err == nil || !strings.Contains(login.output(), "refused in the browser") {
+		t.Errorf("%v: %s", err, login.output())
 	}
 }
 
 // An attacker cannot obtain another person's login with data that the attacker can see or guess.
-func TestADeviceTokenIsNoLoginUntilThePersonAgrees(t *testing.T) {
+func TestADeviceTokenIsNotALoginUntilThePersonAgrees(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)
@@ -243,8 +243,8 @@ func TestAServerWithoutAnIdentityProviderAsksForAKey(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY=the-key-of-this-server-0123456789"))
 	me := commandLine{t.TempDir()}
-	if said, status := me.run(t, "login", s.URL); status == 0 || !strings.Contains(said, "ropewalk key create") {
-		t.Errorf("without a key: %d %s", status, said)
+	if output, status := me.run(t, "login", s.URL); status == 0 || !strings.Contains(output, "ropewalk key create") {
+		t.Errorf("without a key: %d %s", status, output)
 	}
 	made, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "key", "create", "laptop", "--json")
 	if status != 0 {
@@ -256,8 +256,8 @@ func TestAServerWithoutAnIdentityProviderAsksForAKey(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("with a key: %v %s", err, out)
 	}
-	if said, status := me.run(t, "app", "list"); status != 0 {
-		t.Errorf("a command: %d %s", status, said)
+	if output, status := me.run(t, "app", "list"); status != 0 {
+		t.Errorf("a command: %d %s", status, output)
 	}
 }
 
@@ -265,8 +265,8 @@ func TestClientConfigUsesThePublicAddressAndTheLogin(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := harness.Serve(t, harness.Config("http: {baseUrl: https://tools.example.com}\n"+harness.OIDCAuth(p.Issuer, "clientId: app")))
-	said, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "client-config", "claude-code")
-	if status != 0 || !strings.Contains(said, " https://tools.example.com/mcp/me") || strings.Contains(said, "API_KEY") {
-		t.Errorf("%d %s", status, said)
+	output, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "client-config", "claude-code")
+	if status != 0 || !strings.Contains(output, " https://tools.example.com/mcp/me") || strings.Contains(output, "API_KEY") {
+		t.Errorf("%d %s", status, output)
 	}
 }

@@ -31,7 +31,7 @@ func TestTheLoginCookie(t *testing.T) {
 		t.Errorf("session: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "GET", "/v1/apps", nil, mine, "Authorization: Bearer wrong-key-0123456789"); a.Status != 401 {
-		t.Errorf("with a wrong bearer token and the cookie: %d", a.Status)
+		t.Errorf("with an invalid bearer token and the cookie: %d", a.Status)
 	}
 	if a := s.Do(t, "POST", "/v1/auth/logout", nil, mine, "Origin: https://evil.example"); a.Status != 403 {
 		t.Errorf("a page on another site, with the cookie: %d %s", a.Status, a.Body)
@@ -72,17 +72,17 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 			t.Fatalf("%d %v %s", a.Status, a.Header, a.Body)
 		}
 		if a := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+harness.APIKey); a.Status != 200 {
-			t.Errorf("the right key is locked out: %d", a.Status)
+			t.Errorf("the valid key should not be locked out: %d", a.Status)
 		}
 		return
 	}
-	t.Error("all of 40 guesses in a row were checked")
+	t.Error("of 40 guesses in a row, some should not be checked")
 }
 
 func TestAShortKeyIsRejected(t *testing.T) {
 	t.Parallel()
-	said, status := harness.Command(t, []string{"SERVICE_API_KEY=short"}, "serve", "--port", "0", "--home", t.TempDir())
-	if status != 1 || !strings.Contains(said, "SERVICE_API_KEY") || !strings.Contains(said, "8") {
-		t.Errorf("exit status %d: %s", status, said)
+	output, status := harness.Command(t, []string{"SERVICE_API_KEY=short"}, "serve", "--port", "0", "--home", t.TempDir())
+	if status != 1 || !strings.Contains(output, "SERVICE_API_KEY") || !strings.Contains(output, "8") {
+		t.Errorf("exit status %d: %s", status, output)
 	}
 }

@@ -33,7 +33,7 @@ func TestGuessingTheKeyAsABearerTokenIsLimitedLikeLogins(t *testing.T) {
 			t.Errorf("%s: another client behind the proxy is limited: %s", path, a.Body)
 		}
 		if a := try(harness.APIKey, "203.0.113.1"); a.Status != 200 {
-			t.Errorf("%s: the right key returns %d %s", path, a.Status, a.Body)
+			t.Errorf("%s: the valid key returns %d %s", path, a.Status, a.Body)
 		}
 		limited = 0
 		for i := 0; limited < 100 && i < 4000; i++ { // a client behind one proxy that forges addresses
@@ -45,7 +45,7 @@ func TestGuessingTheKeyAsABearerTokenIsLimitedLikeLogins(t *testing.T) {
 			t.Errorf("%s: only %d guesses through one proxy were limited", path, limited)
 		}
 		if a := try(harness.APIKey, "198.51.100.1"); a.Status != 200 {
-			t.Errorf("%s: the right key returns %d %s", path, a.Status, a.Body)
+			t.Errorf("%s: the valid key returns %d %s", path, a.Status, a.Body)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestRepeatingTheSameWrongKeyDoesNotCountAsGuessing(t *testing.T) {
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	for i := range 50 {
 		if a := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer the-key-of-another-server"); a.Status != 401 {
-			t.Fatalf("request %d with the same wrong key: %d %s", i, a.Status, a.Body)
+			t.Fatalf("request %d with the same invalid key: %d %s", i, a.Status, a.Body)
 		}
 	}
 }

@@ -82,8 +82,8 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 	t.Cleanup(provider.Close)
 	s := harness.Serve(t, harness.Config("auth: {adapter: oidc, issuer: \""+provider.Issuer()+"\", organizationId: "+provider.Organization+", audience: \""+provider.Audience+"\"}\n"))
-	good := provider.Token()
-	mine := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+good).Object(t)["workspace"].(map[string]any)["id"].(string)
+	valid := provider.Token()
+	mine := s.Do(t, "GET", "/v1/workspace", nil, "Authorization: Bearer "+valid).Object(t)["workspace"].(map[string]any)["id"].(string)
 	open := func(token string) harness.Response {
 		return s.Do(t, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}`,
 			"Authorization: Bearer "+token, "X-Workspace-Id: "+mine, "Content-Type: application/json", "Accept: application/json, text/event-stream")
@@ -99,7 +99,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 			t.Errorf("%s: %s: %d %v %s", f.Clause, f.Name, a.Status, a.Header, a.Body)
 		}
 	}
-	if a := open(good); a.Status != 200 || a.Header.Get("Mcp-Session-Id") == "" {
+	if a := open(valid); a.Status != 200 || a.Header.Get("Mcp-Session-Id") == "" {
 		t.Errorf("a valid token: %d %s", a.Status, a.Body)
 	}
 	t.Logf("%d kinds of forged tokens, 0 accepted", len(forgeries))

@@ -129,7 +129,7 @@ func TestARequestTargetMustNameTheHostInTheHostHeader(t *testing.T) {
 	}
 }
 
-func TestPathsOfMCPAreNotFoundWhenItIsOff(t *testing.T) {
+func TestMCPPathsReturn404IfMCPIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT", "OPTIONS", "TRACE", "PROPFIND"} {

@@ -195,8 +195,8 @@ func TestAnAdminCanMergeTwoUsers(t *testing.T) {
 		t.Fatal("both logins belong to the same user, although auth.sameAs is not set")
 	}
 	environ := []string{"ROPEWALK_URL=" + s.URL, "SERVICE_API_KEY=" + harness.APIKey, "ROPEWALK_HOME=" + s.Home}
-	if said, status := harness.Command(t, environ, "user", "list"); status != 0 || !strings.Contains(said, "suspended") {
-		t.Errorf("%d %s", status, said)
+	if output, status := harness.Command(t, environ, "user", "list"); status != 0 || !strings.Contains(output, "suspended") {
+		t.Errorf("%d %s", status, output)
 	}
 	page, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs/changing-provider.md"))
 	if err != nil {
@@ -204,8 +204,8 @@ func TestAnAdminCanMergeTwoUsers(t *testing.T) {
 	}
 	_, command, _ := strings.Cut(string(page), "\nropewalk user merge ")
 	command, _, _ = strings.Cut(strings.NewReplacer("ann@new.example.com", "ann@work.example", "ann@old.example.com", "ann@example.com").Replace(command), "\n")
-	if said, status := harness.Command(t, environ, append([]string{"user", "merge"}, strings.Fields(command)...)...); status != 0 {
-		t.Fatalf("%d %s", status, said)
+	if output, status := harness.Command(t, environ, append([]string{"user", "merge"}, strings.Fields(command)...)...); status != 0 {
+		t.Fatalf("%d %s", status, output)
 	}
 	if id := userOf(t, s, now); id != old {
 		t.Errorf("after the merge: %s, want %s", id, old)
@@ -251,13 +251,13 @@ type plan struct {
 func planOf(t *testing.T, s *harness.Server, config string) plan {
 	t.Helper()
 	harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), config)
-	said, status := harness.Command(t, nil, "reload", "--plan", "--json", "--home", s.Home)
-	var answer struct{ People plan }
-	if status != 0 || json.Unmarshal([]byte(said), &answer) != nil {
-		t.Fatalf("%d %s", status, said)
+	output, status := harness.Command(t, nil, "reload", "--plan", "--json", "--home", s.Home)
+	var response struct{ People plan }
+	if status != 0 || json.Unmarshal([]byte(output), &response) != nil {
+		t.Fatalf("%d %s", status, output)
 	}
 	if text, status := harness.Command(t, nil, "reload", "--plan", "--home", s.Home); status != 0 || !strings.Contains(text, "People: ") {
 		t.Errorf("%d %s", status, text)
 	}
-	return answer.People
+	return response.People
 }

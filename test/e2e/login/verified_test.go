@@ -73,11 +73,11 @@ func TestAnEmailAndItsVerificationMustComeFromOneSource(t *testing.T) {
 		idToken, access, userInfo map[string]any
 		admin                     bool
 	}{
-		"the flag of the id token, the email of UserInfo":                  {flag("a", true), only("a"), mail("a"), false},
-		"the flag of the id token, the email of the access token":          {flag("b", true), mail("b"), only("b"), false},
-		"the flag of the access token, the email of the id token":          {mail("c"), flag("c", true), only("c"), false},
-		"the flag of UserInfo, the email of the id token":                  {mail("d"), only("d"), flag("d", true), false},
-		"the flag and the email of UserInfo, another flag in the id token": {flag("boss", false), only("boss"), whole, true},
+		"the flag in the id token, the email in UserInfo":                  {flag("a", true), only("a"), mail("a"), false},
+		"the flag in the id token, the email in the access token":          {flag("b", true), mail("b"), only("b"), false},
+		"the flag in the access token, the email in the id token":          {mail("c"), flag("c", true), only("c"), false},
+		"the flag in UserInfo, the email in the id token":                  {mail("d"), only("d"), flag("d", true), false},
+		"the flag and the email in UserInfo, another flag in the id token": {flag("boss", false), only("boss"), whole, true},
 	} {
 		p.State(c.idToken, c.access, c.userInfo)
 		if role, email := roleOf(t, s, p.LogIn(t, s)); (role == "admin") != c.admin {

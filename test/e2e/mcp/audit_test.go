@@ -81,11 +81,11 @@ func (a audited) post(t *testing.T, revision, method, name, params string) strin
 	} else {
 		headers = append(headers, a.SessionHeader(t))
 	}
-	answer := a.Do(t, "POST", "/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta), headers...)
-	if answer.Status != http.StatusOK {
-		t.Errorf("%s: %d %s", method, answer.Status, answer.Body)
+	response := a.Do(t, "POST", "/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, meta), headers...)
+	if response.Status != http.StatusOK {
+		t.Errorf("%s: %d %s", method, response.Status, response.Body)
 	}
-	return answer.Body
+	return response.Body
 }
 
 func TestEveryRequestToAnAppIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
@@ -122,11 +122,11 @@ func TestACallToAnAppThatIsStartingIsRecordedAsAllowed(t *testing.T) {
 	}
 	shut := a.SharedFile("offer", harness.ShutFile)
 	harness.WriteFile(t, shut, "")
-	answers := make(chan harness.Response, 2)
-	go func() { answers <- a.Do(t, "POST", "/v1/apps/offer/start", nil) }()
+	responses := make(chan harness.Response, 2)
+	go func() { responses <- a.Do(t, "POST", "/v1/apps/offer/start", nil) }()
 	a.WaitForStatus(t, "offer", "starting")
 	go func() {
-		answers <- a.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "offer", "tool": "echo", "arguments": map[string]any{"text": "x"}})
+		responses <- a.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "offer", "tool": "echo", "arguments": map[string]any{"text": "x"}})
 	}()
 	for range 20 { // gives the call time to reach the server
 		a.Do(t, "GET", "/v1/health", nil)
@@ -135,7 +135,7 @@ func TestACallToAnAppThatIsStartingIsRecordedAsAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if r, _ := testkit.Receive(t, "an answer", answers); r.Status != http.StatusOK {
+		if r, _ := testkit.Receive(t, "an answer", responses); r.Status != http.StatusOK {
 			t.Errorf("%d %s", r.Status, r.Body)
 		}
 	}
@@ -151,23 +151,23 @@ func TestARefusedCallToASystemToolIsRecordedAsRefused(t *testing.T) {
 	a.check(t, "system__list_apps", "tools.call invalid_input")
 }
 
-func TestACallThatAsksIsRecordedAsTwoCalls(t *testing.T) {
+func TestACallThatAsksAQuestionIsRecordedAsTwoCalls(t *testing.T) {
 	t.Parallel()
 	a := serveAudited(t, "")
 	a.Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
-	var answer struct {
+	var response struct {
 		Result struct {
 			State    string                     `json:"requestState"`
 			Requests map[string]json.RawMessage `json:"inputRequests"`
 		} `json:"result"`
 	}
 	first := a.post(t, "2026-07-28", "tools/call", "asker__ask", `"name":"asker__ask","arguments":{"text":"who?"}`)
-	if err := json.Unmarshal([]byte(harness.LastMessage(first)), &answer); err != nil || len(answer.Result.Requests) != 1 {
+	if err := json.Unmarshal([]byte(harness.LastMessage(first)), &response); err != nil || len(response.Result.Requests) != 1 {
 		t.Fatalf("%v in %s", err, first)
 	}
-	for name := range answer.Result.Requests {
+	for name := range response.Result.Requests {
 		second := a.post(t, "2026-07-28", "tools/call", "asker__ask", fmt.Sprintf(
-			`"name":"asker__ask","arguments":{"text":"who?"},"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada"}}}`, answer.Result.State, name))
+			`"name":"asker__ask","arguments":{"text":"who?"},"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"name":"Ada"}}}`, response.Result.State, name))
 		if !strings.Contains(second, "Ada") {
 			t.Errorf("the resumed call: %s", second)
 		}

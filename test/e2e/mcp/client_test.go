@@ -23,9 +23,9 @@ func TestEachOfficialClientGetsItsOwnQuestions(t *testing.T) {
 	if len(seen.Asked) != sessions {
 		t.Fatalf("%d sessions got a question", len(seen.Asked))
 	}
-	for n, said := range seen.Asked {
-		if me := fmt.Sprintf("client %d", n); !strings.Contains(said.Elicited, me) || !strings.Contains(said.Sampled, me+" says") {
-			t.Errorf("session %d: %+v", n, said)
+	for n, output := range seen.Asked {
+		if me := fmt.Sprintf("client %d", n); !strings.Contains(output.Elicited, me) || !strings.Contains(output.Sampled, me+" says") {
+			t.Errorf("session %d: %+v", n, output)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func serversOf(names []string) []string {
 }
 
 // A single invalid definition makes the official client reject the whole list.
-func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
+func TestTheOfficialClientListsAnAppWithTwentyInvalidTools(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	script, err := os.ReadFile("wrong.mjs")

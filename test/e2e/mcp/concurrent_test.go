@@ -84,7 +84,7 @@ func TestTheSessionPoolHasALimit(t *testing.T) {
 	}{
 		{0, nil}, // shows the server that the app asks questions
 		{0, func() { refused = ask(1, "too many", nil) }},
-		{1, nil}, // the first session's instance is idle now, so it is ended
+		{1, nil}, // the first session's instance is idle now, so it is stopped
 	} {
 		if err := ask(step.client, "one of few", step.begun); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestTheSessionPoolHasALimit(t *testing.T) {
 
 func withSession(int) bool { return false }
 
-func TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults(t *testing.T) {
+func TestAThousandCallersInTwoWorkspacesGetTheirOwnResults(t *testing.T) {
 	const callers = 1000
 	c := serveTenants(t, harness.Asking, callers, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 6*harness.Timeout)

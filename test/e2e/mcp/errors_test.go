@@ -11,12 +11,12 @@ import (
 // request is one row in the table of requests to /mcp. says is a part of the response body. After a leading "=", it is
 // the whole body.
 type request struct {
-	what    string
-	method  string
-	body    any
-	headers []string
-	status  int
-	says    string
+	what     string
+	method   string
+	body     any
+	headers  []string
+	status   int
+	wantText string
 }
 
 func checkResponses(t *testing.T, s *harness.Server, table []request) {
@@ -24,8 +24,8 @@ func checkResponses(t *testing.T, s *harness.Server, table []request) {
 	for _, r := range table {
 		t.Run(fmt.Sprintf("%d %s", r.status, r.what), func(t *testing.T) {
 			a := s.Do(t, r.method, "/mcp", r.body, r.headers...)
-			whole, exact := strings.CutPrefix(r.says, "=")
-			if a.Status != r.status || exact && a.Body != whole || !exact && !strings.Contains(a.Body, r.says) {
+			whole, exact := strings.CutPrefix(r.wantText, "=")
+			if a.Status != r.status || exact && a.Body != whole || !exact && !strings.Contains(a.Body, r.wantText) {
 				t.Errorf("%d %s", a.Status, a.Body)
 			}
 			if a.Header.Get("X-Content-Type-Options") != "nosniff" || a.Header.Get("X-Request-Id") == "" {
@@ -35,7 +35,7 @@ func checkResponses(t *testing.T, s *harness.Server, table []request) {
 	}
 }
 
-func TestRefusalsOfMCP(t *testing.T) {
+func TestRequestsThatMCPRefuses(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	session := s.SessionHeader(t)
@@ -97,7 +97,7 @@ func TestMCPDoesNotAcceptTheAPIKey(t *testing.T) {
 	}
 }
 
-func TestMCPIsNotFoundIfTheFeatureIsOff(t *testing.T) {
+func TestMCPReturns404IfTheFeatureIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT"} {

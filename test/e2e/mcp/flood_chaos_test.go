@@ -118,7 +118,7 @@ func serveFlood(t *testing.T) *harness.Server {
 	return s
 }
 
-// work calls tools, opens sessions and reads like an ordinary member until ctx ends.
+// work calls tools, opens sessions and sends reads, like an ordinary member, until ctx is done.
 func work(ctx context.Context, t *testing.T, s *harness.Server) (took []time.Duration, wrong []string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}}

@@ -16,10 +16,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// bearing adds an API key to every request.
-type bearing string
+// keyTransport adds an API key to every request.
+type keyTransport string
 
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b keyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(b))
 	return http.DefaultTransport.RoundTrip(r)
@@ -33,7 +33,7 @@ func connectAs(t *testing.T, s *harness.Server, path, key string) (_ *mcp.Client
 	client := mcp.NewClient(&mcp.Implementation{Name: "narrowed", Version: "1"}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(_ context.Context, _ *mcp.ToolListChangedRequest) { lists <- struct{}{} },
 	})
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL + path, HTTPClient: &http.Client{Transport: bearing(key)}}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.URL + path, HTTPClient: &http.Client{Transport: keyTransport(key)}}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

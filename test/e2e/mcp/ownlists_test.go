@@ -87,25 +87,25 @@ func TestToolsAndResourcesAddedInASessionBelongToThatSession(t *testing.T) {
 	await(t, "tools", alice.tools)
 	await(t, "resources", alice.resources)
 	if !alice.lists(t, "unfolding__secret") || !alice.listsResource(t, harness.AddedResource) {
-		t.Error("tools added in a session are not listed in that session")
+		t.Error("tools added in a session should be listed in that session")
 	}
 	if text := alice.call(t, "unfolding__secret", "hello").Content[0].(*mcp.TextContent).Text; text != "hello" {
-		t.Errorf("the added tool answers %q", text)
+		t.Errorf("the added tool returned %q", text)
 	}
 	if read, err := alice.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: harness.AddedResource}); err != nil || len(read.Contents) != 1 {
 		t.Errorf("the added resource: %+v %v", read, err)
 	}
 
 	if bob.lists(t, "unfolding__secret") || bob.listsResource(t, harness.AddedResource) {
-		t.Error("another session lists the added tools")
+		t.Error("another session should not list the added tools")
 	}
 	if result, err := bob.CallTool(t.Context(), &mcp.CallToolParams{Name: "unfolding__secret", Arguments: map[string]any{"text": "x"}}); err == nil {
-		t.Errorf("another session can call the added tool: %+v", result)
+		t.Errorf("another session should not be able to call the added tool: %+v", result)
 	}
 	bob.call(t, "unfolding__unfold", "other")
 	await(t, "tools", bob.tools)
 	if len(bob.tools) > 0 || !bob.lists(t, "unfolding__other") || bob.lists(t, "unfolding__secret") || alice.lists(t, "unfolding__other") {
-		t.Error("the sessions do not have separate lists")
+		t.Error("the sessions should have separate lists")
 	}
 }
 
@@ -118,7 +118,7 @@ func TestClientsWithoutASessionListToolsAddedForThem(t *testing.T) {
 	testkit.Eventually(t, "the added tool is listed", func() bool { return stateless.lists(t, "grower__grown") })
 	stateless.call(t, "grower__grown", "hello")
 	if session.lists(t, "grower__grown") {
-		t.Error("a session lists a tool that was added for clients without a session")
+		t.Error("a session should not list a tool that was added for clients without a session")
 	}
 }
 

@@ -69,15 +69,15 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	cmd := exec.CommandContext(ctx, testenv.Program(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run", "--enable-logging=stderr",
 		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
-	said := &testkit.Log{}
+	output := &testkit.Log{}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
-	cmd.Stderr = said
+	cmd.Stderr = output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = harness.Timeout
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("Chromium's output for %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(said.String()))
+			t.Logf("Chromium's output for %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(output.String()))
 		}
 	})
 	dom, err := cmd.Output()
@@ -95,12 +95,12 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 }
 
 // withoutDBusLines removes Chromium's messages about D-Bus, which does not exist in a container.
-func withoutDBusLines(said string) string {
-	lines := strings.Split(said, "\n")
+func withoutDBusLines(output string) string {
+	lines := strings.Split(output, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
 }
 
-// killAll kills every process that belongs to a home and waits until all have ended.
+// killAll kills every process that belongs to a home and waits until all have exited.
 func killAll(t *testing.T, home string) {
 	t.Helper()
 	if !testkit.Within(harness.Timeout, func() bool {

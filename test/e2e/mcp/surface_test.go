@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAClientThatSearchesFindsAndCallsEveryTool(t *testing.T) {
+func TestAClientThatSearchesCanFindAndCallEveryTool(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("tools: {favourites: [\"*__echo\"], approve: [plain__grow]}\n"))
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "plain", harness.Plain)})

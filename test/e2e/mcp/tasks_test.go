@@ -84,7 +84,7 @@ func TestASlowCallBecomesATaskAndIsCancelled(t *testing.T) {
 		t.Errorf("a slow call: %v", done)
 	}
 	id := fmt.Sprint(s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 600})["taskId"])
-	if ack := s.Stateless(t, "tasks/cancel", id, harness.TakesTasks, map[string]any{"taskId": id}); ack["error"] != nil {
+	if ack := s.Stateless(t, "tasks/cancel", id, harness.TaskCapabilities, map[string]any{"taskId": id}); ack["error"] != nil {
 		t.Errorf("tasks/cancel failed: %v", ack)
 	}
 	if task := s.Task(t, id); task["status"] != "cancelled" {
@@ -102,7 +102,7 @@ func TestAListeningClientReceivesTheStatesOfItsTasks(t *testing.T) {
 	s.Install(t, map[string]any{"url": url, "serverName": "jobs"})
 	listen := func(ids ...string) (granted any, notes []map[string]any) {
 		t.Helper()
-		all := s.StatelessStream(t, "subscriptions/listen", "", harness.TakesTasks, map[string]any{"notifications": map[string]any{"taskIds": ids}})
+		all := s.StatelessStream(t, "subscriptions/listen", "", harness.TaskCapabilities, map[string]any{"notifications": map[string]any{"taskIds": ids}})
 		if len(all) < 2 || all[0]["method"] != "notifications/subscriptions/acknowledged" || all[len(all)-1]["result"] == nil {
 			t.Fatalf("the stream: %v", all)
 		}
@@ -180,7 +180,7 @@ func TestATaskBelongsToItsCaller(t *testing.T) {
 	}
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		about := func(id string) string {
-			answer := s.Stateless(t, method, id, harness.TakesTasks, map[string]any{"taskId": id, "inputResponses": map[string]any{}}, bob)
+			answer := s.Stateless(t, method, id, harness.TaskCapabilities, map[string]any{"taskId": id, "inputResponses": map[string]any{}}, bob)
 			return strings.ReplaceAll(fmt.Sprint(answer), id, "ID")
 		}
 		if foreign, unknown := about(id), about("task_0"); foreign != unknown || !strings.Contains(foreign, "-32602") {
@@ -188,7 +188,7 @@ func TestATaskBelongsToItsCaller(t *testing.T) {
 		}
 	}
 	listen := map[string]any{"notifications": map[string]any{"taskIds": []string{id}}}
-	if all := s.StatelessStream(t, "subscriptions/listen", "", harness.TakesTasks, listen, bob); len(all) != 2 || strings.Contains(fmt.Sprint(all), id) {
+	if all := s.StatelessStream(t, "subscriptions/listen", "", harness.TaskCapabilities, listen, bob); len(all) != 2 || strings.Contains(fmt.Sprint(all), id) {
 		t.Errorf("listening for another user's task: %v", all)
 	}
 	if task := s.Task(t, id, alice); task["status"] != "working" {

@@ -124,7 +124,7 @@ func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun f
 	}
 }
 
-// concurrently runs n functions at the same time. It ends the test if one of them fails.
+// concurrently runs n functions at the same time. It stops the test if one of them fails.
 func concurrently(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -40,7 +40,7 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 		"config check": {"config", "check", "--home", home, "--config", file},
 		"serve":        {"serve", "--port", "0", "--home", home, "--config", file},
 	} {
-		said, status := harness.Command(t, nil, args...)
+		output, status := harness.Command(t, nil, args...)
 		if status != 1 {
 			t.Errorf("%s: exit status %d", what, status)
 		}
@@ -48,8 +48,8 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 			`:2: http\.prot: .*\bport\b`, `:3: http\.host: `, `:5: features\.mcpSever: .*\bmcpServer\b`, `:7: auth\.adaptor: .*\badapter\b`,
 			`:8: sessionStore.*: .*\bredis\b`, `:10: apps\.Notes`, `:11: apps\.both: `, `:13: mcp\.maxSessions: `,
 		} {
-			if !regexp.MustCompile(regexp.QuoteMeta(file) + want).MatchString(said) {
-				t.Errorf("the output of %s does not match %q:\n%s", what, want, said)
+			if !regexp.MustCompile(regexp.QuoteMeta(file) + want).MatchString(output) {
+				t.Errorf("the output of %s does not match %q:\n%s", what, want, output)
 			}
 		}
 		if _, err := os.Stat(home); err == nil {
@@ -57,21 +57,21 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 		}
 	}
 	harness.WriteFile(t, file, "http: {port: 8080}\n")
-	if said, status := harness.Command(t, nil, "config", "check", "--home", home, "--config", file); status != 0 || !strings.Contains(said, file) {
-		t.Errorf("a valid file: exit status %d: %s", status, said)
+	if output, status := harness.Command(t, nil, "config", "check", "--home", home, "--config", file); status != 0 || !strings.Contains(output, file) {
+		t.Errorf("a valid file: exit status %d: %s", status, output)
 	}
-	if said, status := harness.Command(t, []string{"MCP_MAX_SESSIONS=none"}, "config", "check", "--home", home); status != 1 || !strings.Contains(said, "MCP_MAX_SESSIONS") {
-		t.Errorf("an invalid variable: exit status %d: %s", status, said)
+	if output, status := harness.Command(t, []string{"MCP_MAX_SESSIONS=none"}, "config", "check", "--home", home); status != 1 || !strings.Contains(output, "MCP_MAX_SESSIONS") {
+		t.Errorf("an invalid variable: exit status %d: %s", status, output)
 	}
 }
 
 func TestTheSchemaAcceptsTheExampleInTheREADMEButNoTypos(t *testing.T) {
 	t.Parallel()
-	said, status := harness.Command(t, nil, "config", "schema")
+	output, status := harness.Command(t, nil, "config", "schema")
 	if status != 0 {
-		t.Fatalf("exit status %d: %s", status, said)
+		t.Fatalf("exit status %d: %s", status, output)
 	}
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(said))
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(output))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestTheSchemaAcceptsTheExampleInTheREADMEButNoTypos(t *testing.T) {
 		here := t.TempDir() // replaces the directory in the example
 		file := filepath.Join(here, "ropewalk.yaml")
 		harness.WriteFile(t, file, strings.ReplaceAll(example[1], "/srv/bundles", here))
-		if said, status := harness.Command(t, nil, "config", "check", "--config", file); status != 0 {
-			t.Errorf("config check of the README's example: %d %s", status, said)
+		if output, status := harness.Command(t, nil, "config", "check", "--config", file); status != 0 {
+			t.Errorf("config check of the README's example: %d %s", status, output)
 		}
 	}
 	if schema.Validate(asJSON(t, brokenConfig)) == nil {
-		t.Error("the schema accepts the invalid file")
+		t.Error("the schema should reject the invalid file")
 	}
 }
 

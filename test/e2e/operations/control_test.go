@@ -40,17 +40,17 @@ func TestCommandsInAHomeWithALongPathUseOnlyItsServer(t *testing.T) {
 			if err != nil {
 				return
 			}
-			t.Error("a command connected to another server")
+			t.Error("the command should not connect to another server")
 			_ = conn.Close()
 		}
 	}()
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "ROPEWALK_HOME=" + home}
-	if said, _ := harness.Command(t, environ, "plugin", "list"); !strings.Contains(said, "No server is using the home") {
-		t.Errorf("without a server: %s", said)
+	if output, _ := harness.Command(t, environ, "plugin", "list"); !strings.Contains(output, "No server is using the home") {
+		t.Errorf("without a server: %s", output)
 	}
 	harness.Serve(t, func(s *harness.Server) { s.Home, s.Environ = home, append(s.Environ, "TMPDIR="+tmp) })
-	if said, status := harness.Command(t, environ, "plugin", "list"); status != 0 {
-		t.Errorf("with a server: %d %s", status, said)
+	if output, status := harness.Command(t, environ, "plugin", "list"); status != 0 {
+		t.Errorf("with a server: %d %s", status, output)
 	}
 	if info, err := os.Lstat(filepath.Join(home, "control.sock")); err != nil || info.Mode()&os.ModeSocket == 0 || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket: %v, %v", info, err)

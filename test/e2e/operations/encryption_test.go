@@ -55,9 +55,9 @@ func (e encrypted) command(t *testing.T, status int, want string, args ...string
 	if e.Database != "" {
 		environ = append(environ, "ROPEWALK_STORAGE_URL="+e.Database)
 	}
-	said, got := harness.Command(t, environ, args...)
-	if got != status || !strings.Contains(said, want) {
-		t.Fatalf("%v: status %d, want %d with %q:\n%s", args, got, status, want, said)
+	output, got := harness.Command(t, environ, args...)
+	if got != status || !strings.Contains(output, want) {
+		t.Fatalf("%v: status %d, want %d with %q:\n%s", args, got, status, want, output)
 	}
 }
 

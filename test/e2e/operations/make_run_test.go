@@ -54,8 +54,8 @@ func TestMakeRunAndThePrintedLinesWorkInACleanClone(t *testing.T) {
 		t.Fatalf("make run printed:\n%s", printed)
 	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", line[1]).CombinedOutput()
-	var answer map[string]any
-	if err != nil || json.Unmarshal(out, &answer) != nil || answer["result"] != "hello" || answer["isError"] != false {
+	var response map[string]any
+	if err != nil || json.Unmarshal(out, &response) != nil || response["result"] != "hello" || response["isError"] != false {
 		t.Errorf("the printed command returned %q: %v", out, err)
 	}
 
@@ -67,8 +67,8 @@ func TestMakeRunAndThePrintedLinesWorkInACleanClone(t *testing.T) {
 	if err := json.Unmarshal([]byte(regexp.MustCompile(`(?s)\{\n.*\n *\}\n`).FindString(printed)), &snippet); err != nil {
 		t.Fatalf("%v in:\n%s", err, printed)
 	}
-	said := snippet.MCPServers["ropewalk"]
-	seen := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", said.URL)
+	output := snippet.MCPServers["ropewalk"]
+	seen := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "tools", output.URL)
 	for _, tool := range []string{"sample__echo", "sample__count", "sample__fail", "sample__greet"} {
 		if !strings.Contains(strings.Join(seen.Tools, " "), tool) {
 			t.Errorf("a client with the printed snippet sees %v", seen.Tools)

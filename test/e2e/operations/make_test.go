@@ -14,7 +14,7 @@ import (
 )
 
 // makeWith runs make with a shell script in place of the go command. It returns the output.
-func makeWith(t *testing.T, script string, args ...string) (said string, err error) {
+func makeWith(t *testing.T, script string, args ...string) (output string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is executed
@@ -38,24 +38,24 @@ esac
 func TestMakeHelpAndCleanRunNoGoCommand(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"help", "clean"} {
-		if said, err := makeWith(t, "echo 'the go command runs' >&2", "--dry-run", target); err != nil || strings.Contains(said, "the go command runs") {
-			t.Errorf("make %s: %v\n%s", target, err, said)
+		if output, err := makeWith(t, "echo 'the go command runs' >&2", "--dry-run", target); err != nil || strings.Contains(output, "the go command runs") {
+			t.Errorf("make %s: %v\n%s", target, err, output)
 		}
 	}
 }
 
 func TestTheDownloadOfAToolchainIsAnnounced(t *testing.T) {
 	t.Parallel()
-	said, err := makeWith(t, "online=1\n"+oldGo, "build")
-	announced, built, _ := strings.Cut(said, "\n")
+	output, err := makeWith(t, "online=1\n"+oldGo, "build")
+	announced, built, _ := strings.Cut(output, "\n")
 	if err != nil || !strings.HasPrefix(announced, "downloading go1.") || !strings.Contains(announced, "go1.26.0") || built != "built with GOTOOLCHAIN=auto\n" {
-		t.Errorf("make build: %v\n%s", err, said)
+		t.Errorf("make build: %v\n%s", err, output)
 	}
-	if said, err := makeWith(t, oldGo, "build"); err == nil || strings.Contains(said, "built with") {
-		t.Errorf("with a Go version that go.mod does not allow, make build returned %v:\n%s", err, said)
+	if output, err := makeWith(t, oldGo, "build"); err == nil || strings.Contains(output, "built with") {
+		t.Errorf("with a Go version that go.mod does not allow, make build returned %v:\n%s", err, output)
 	}
-	if said, err := makeWith(t, strings.Replace(oldGo, "go1.26.0", "go1.26.9", 1), "build"); err != nil || !strings.HasSuffix(said, "built with GOTOOLCHAIN=local\n") {
-		t.Errorf("with a newer Go version and no network, make build returned %v:\n%s", err, said)
+	if output, err := makeWith(t, strings.Replace(oldGo, "go1.26.0", "go1.26.9", 1), "build"); err != nil || !strings.HasSuffix(output, "built with GOTOOLCHAIN=local\n") {
+		t.Errorf("with a newer Go version and no network, make build returned %v:\n%s", err, output)
 	}
 }
 
@@ -63,10 +63,10 @@ func TestMakeDistWithoutANetworkFailsWithOneSentence(t *testing.T) {
 	t.Parallel()
 	dist := filepath.Join(testenv.Root(t), "dist")
 	before, _ := os.Stat(dist)
-	said, err := makeWith(t, "[ \"$*\" = 'env GOVERSION' ] && echo go1.99.0 || { echo 'go: downloading x' >&2; echo 'go: download go1.26.11: dial tcp: no such host' >&2; exit 1; }", "dist")
-	sentence, rest, _ := strings.Cut(said, "\n")
+	output, err := makeWith(t, "[ \"$*\" = 'env GOVERSION' ] && echo go1.99.0 || { echo 'go: downloading x' >&2; echo 'go: download go1.26.11: dial tcp: no such host' >&2; exit 1; }", "dist")
+	sentence, rest, _ := strings.Cut(output, "\n")
 	if err == nil || !strings.Contains(sentence, "network") || !strings.Contains(sentence, "no such host") || strings.Count(rest, "\n") > 1 {
-		t.Errorf("make dist: %v\n%s", err, said)
+		t.Errorf("make dist: %v\n%s", err, output)
 	}
 	after, err := os.Stat(dist)
 	if before == nil && !errors.Is(err, fs.ErrNotExist) || before != nil && !os.SameFile(before, after) {
@@ -104,18 +104,18 @@ func TestAUserWithoutRootGetsOneListOfMissingPackages(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "bash", copied)
 	cmd.Env = []string{"PATH=" + path}
 	out, err := cmd.CombinedOutput()
-	said := string(out)
-	if err == nil || strings.Count(said, "\n") != 1 || strings.Contains(said, "apt-get runs") {
-		t.Errorf("%v\n%s", err, said)
+	output := string(out)
+	if err == nil || strings.Count(output, "\n") != 1 || strings.Contains(output, "apt-get runs") {
+		t.Errorf("%v\n%s", err, output)
 	}
 	for _, name := range []string{"gcc", "libc6-dev", "git", "curl", "redis-server", "docker-registry", "chromium", "prometheus", "rpm", "systemd", "util-linux", "python3-venv", "python3-pip"} {
-		if !strings.Contains(said, " "+name) {
-			t.Errorf("%s is not in the list: %s", name, said)
+		if !strings.Contains(output, " "+name) {
+			t.Errorf("%s is not in the list: %s", name, output)
 		}
 	}
 }
 
-func TestTheReleaseScriptPrintsTheCommandsOrTheReasonForNone(t *testing.T) {
+func TestTheReleaseScriptPrintsTheCommandsOrWhyThereAreNone(t *testing.T) {
 	t.Parallel()
 	checkout := filepath.Join(t.TempDir(), "ropewalk")
 	git := func(args ...string) {
@@ -124,19 +124,19 @@ func TestTheReleaseScriptPrintsTheCommandsOrTheReasonForNone(t *testing.T) {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	release := func(version string) (said string, err error) {
+	release := func(version string) (output string, err error) {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(checkout, "deploy", "release"), version).CombinedOutput()
 		return string(out), err
 	}
 	refused := func(version, reason string) {
 		t.Helper()
-		if said, err := release(version); err == nil || strings.Count(said, "\n") != 1 || !strings.Contains(said, reason) {
-			t.Errorf("release %s: %v\n%s", version, err, said)
+		if output, err := release(version); err == nil || strings.Count(output, "\n") != 1 || !strings.Contains(output, reason) {
+			t.Errorf("release %s: %v\n%s", version, err, output)
 		}
 	}
 	git("clone", "--quiet", "--depth=1", "file://"+testenv.Root(t), checkout)
-	if said, err := release("v0.1.0"); err != nil || !strings.Contains(said, "git tag -s v0.1.0") {
-		t.Errorf("releasing the last commit: %v\n%s", err, said)
+	if output, err := release("v0.1.0"); err != nil || !strings.Contains(output, "git tag -s v0.1.0") {
+		t.Errorf("releasing the last commit: %v\n%s", err, output)
 	}
 	refused("0.1.0", "VERSION")
 	git("-C", checkout, "tag", "v0.2.0")

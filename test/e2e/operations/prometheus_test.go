@@ -80,9 +80,9 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 
 func TestThePrometheusRulesAreValid(t *testing.T) {
 	t.Parallel()
-	said, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", alertFile(t)).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", alertFile(t)).CombinedOutput()
 	if err != nil {
-		t.Errorf("promtool check rules: %v: %s", err, said)
+		t.Errorf("promtool check rules: %v: %s", err, output)
 	}
 }
 
@@ -207,14 +207,14 @@ func (p prometheus) hasData(t *testing.T, query string) bool {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var answer struct {
+	var response struct {
 		Error string
 		Data  struct{ Result []struct{ Value [2]any } }
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Error != "" {
-		t.Fatalf("%s: %v %s", query, err, answer.Error)
+	if err := json.NewDecoder(resp.Body).Decode(&response); err != nil || response.Error != "" {
+		t.Fatalf("%s: %v %s", query, err, response.Error)
 	}
-	for _, r := range answer.Data.Result {
+	for _, r := range response.Data.Result {
 		if v, err := strconv.ParseFloat(fmt.Sprint(r.Value[1]), 64); err == nil && !math.IsNaN(v) {
 			return true
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // The proxies in docs/proxies.md stream responses, pass on disconnects, and send the client's address to the server.
-func TestTheDocumentedProxiesPassOnStreamsDisconnectsAndAddresses(t *testing.T) {
+func TestTheDocumentedProxiesForwardStreamsDisconnectsAndAddresses(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T, certFile, keyFile string, s *harness.Server) (listen string){
 		"Caddy": func(t *testing.T, certFile, keyFile string, s *harness.Server) string {

@@ -46,15 +46,15 @@ func TestAServerWithAFailingPartIsNotReadyAndDoctorNamesThePart(t *testing.T) {
 		began := time.Now()
 		waitForChecks(t, s, f.check, f.also)
 		t.Logf("/readyz reported %s after %v", f.check, time.Since(began).Round(10*time.Millisecond))
-		said, status := harness.Command(t, []string{"PATH=" + t.TempDir()}, "doctor", "--home", s.Home)
-		if status != 1 || !strings.Contains(said, "the server is not ready: "+f.check+": ") || !strings.Contains(said, f.names) {
-			t.Errorf("while %s fails, doctor exits with status %d and prints\n%s", f.check, status, said)
+		output, status := harness.Command(t, []string{"PATH=" + t.TempDir()}, "doctor", "--home", s.Home)
+		if status != 1 || !strings.Contains(output, "the server is not ready: "+f.check+": ") || !strings.Contains(output, f.names) {
+			t.Errorf("while %s fails, doctor exits with status %d and prints\n%s", f.check, status, output)
 		}
 		f.ends()
 	}
 	waitForChecks(t, s, "", "")
-	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth, identityProvider)") {
-		t.Errorf("after everything works again, doctor prints\n%s", said)
+	if output, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(output, "the server is ready (store, database, sessionStore, notices, auth, identityProvider)") {
+		t.Errorf("after recovery, doctor prints\n%s", output)
 	}
 }
 
@@ -161,8 +161,8 @@ func TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers(t *testing.T
 	if log := s.Log.String(); strings.Count(log, "identity provider unavailable") != 1 {
 		t.Errorf("the log must report the provider once: %s", log)
 	}
-	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the identity provider oidc is unavailable") {
-		t.Errorf("doctor prints %s", said)
+	if output, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(output, "the identity provider oidc is unavailable") {
+		t.Errorf("doctor prints %s", output)
 	}
 	p := harness.StartProvider(t)
 	s.MustReload(t, harness.OIDCAuth(p.Issuer, "clientId: app"))

@@ -19,13 +19,13 @@ import (
 func TestSIGHUPReloadsLikeTheCommand(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {toolDiscovery: true}\n"))
-	says := func(text string) func() bool {
+	wantText := func(text string) func() bool {
 		return func() bool { return strings.Contains(s.Log.String(), text) }
 	}
 	hangup := func(yaml, want string) {
 		t.Helper()
 		harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), yaml)
-		if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil || !testkit.Within(harness.Timeout, says(want)) {
+		if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil || !testkit.Within(harness.Timeout, wantText(want)) {
 			t.Errorf("SIGHUP: %v; the log does not contain %q", err, want)
 		}
 	}
@@ -56,19 +56,19 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 		return testkit.Within(within, func() bool { return strings.Contains(s.Log.String(), "path="+path) })
 	}
 	if logged("/v1/apps", 2*time.Second) {
-		t.Fatal("requests are logged although log.access is off")
+		t.Fatal("requests should not be logged while log.access is off")
 	}
 	s.MustReload(t, "log: {access: true}\n", "log")
 	if !logged("/v1/tools", harness.Timeout) {
-		t.Error("requests are not logged after a reload turned log.access on")
+		t.Error("requests should be logged after a reload turns log.access on")
 	}
 	s.Do(t, "POST", "/v1/tools/call", `{"tool":"system__call_tool","arguments":{"name":"system__search_tools","arguments":{"query":"skills"}}}`)
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), "tool=system__search_tools") }) {
-		t.Errorf("a tool called through another tool is not logged:\n%s", s.Log)
+		t.Errorf("a tool called through another tool should be logged:\n%s", s.Log)
 	}
 	s.MustReload(t, "log: {access: false}\n", "log")
 	if logged("/v1/skills", 2*time.Second) {
-		t.Error("requests are still logged after a reload turned log.access off")
+		t.Error("requests should not be logged after a reload turns log.access off")
 	}
 }
 
@@ -91,18 +91,18 @@ func TestAReloadThatNeedsARestartExitsWith3(t *testing.T) {
 		{"tools: {pin: warn}\n", "tools"},
 	} {
 		for range 2 {
-			said, err := s.Reload(t, c.yaml)
-			if status(err) != 3 || !strings.Contains(said, "restart the server to apply "+c.section) || strings.Contains(said, "Applied") {
-				t.Errorf("with %sthe exit status is %d: %s", c.yaml, status(err), said)
+			output, err := s.Reload(t, c.yaml)
+			if status(err) != 3 || !strings.Contains(output, "restart the server to apply "+c.section) || strings.Contains(output, "Applied") {
+				t.Errorf("with %sthe exit status is %d: %s", c.yaml, status(err), output)
 			}
 		}
 	}
-	said, err := s.Reload(t, "log: {level: warn, format: json}\nfeatures: {delegation: false}\n")
-	if status(err) != 3 || !strings.Contains(said, "Applied: features, log") || !strings.Contains(said, "restart the server to apply log\n") {
-		t.Errorf("a section that can only partly be applied: %d %s", status(err), said)
+	output, err := s.Reload(t, "log: {level: warn, format: json}\nfeatures: {delegation: false}\n")
+	if status(err) != 3 || !strings.Contains(output, "Applied: features, log") || !strings.Contains(output, "restart the server to apply log\n") {
+		t.Errorf("a section that can only partly be applied: %d %s", status(err), output)
 	}
-	if said, err := s.Reload(t, "log: {level: info}\n"); err != nil || !strings.Contains(said, "Applied: features, log") {
-		t.Errorf("reloading the original configuration: %v %s", err, said)
+	if output, err := s.Reload(t, "log: {level: info}\n"); err != nil || !strings.Contains(output, "Applied: features, log") {
+		t.Errorf("reloading the original configuration: %v %s", err, output)
 	}
 }
 

@@ -25,7 +25,7 @@ func (b *balancer) add(name, url string) {
 	b.servers[name] = url
 }
 
-// run probes each server until ctx ends. It sends each ready server a request on a new connection.
+// run probes each server until ctx is done. It sends each ready server a request on a new connection.
 func (b *balancer) run(ctx context.Context) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(url string) int {
@@ -66,7 +66,7 @@ func TestARollingRestartRefusesNoConnections(t *testing.T) {
 	running.Go(func() { b.run(ctx) })
 	for name, s := range servers {
 		if status := s.Stop(); status != 0 {
-			t.Errorf("server %s ended with status %d", name, status)
+			t.Errorf("server %s exited with status %d", name, status)
 		}
 		if noted := <-b.noted; noted != name {
 			t.Errorf("server %s was no longer ready, but %s was stopped", noted, name)

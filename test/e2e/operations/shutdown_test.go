@@ -24,7 +24,7 @@ func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), "server shutting down") }) {
-		t.Fatal("the server did not react to SIGTERM")
+		t.Fatal("the server did not respond to SIGTERM")
 	}
 	harness.WriteFile(t, file, "")
 	if a := <-answered; a.Status != 200 || a.Object(t)["result"] != "lasted" {

@@ -41,16 +41,16 @@ func TestTheHTTPSCertificateIsReloaded(t *testing.T) {
 		t.Errorf("the event stream begins with %q, %v", line, err)
 	}
 	testkit.Eventually(t, "the sample app answers over HTTPS", func() bool {
-		answer := request(t, first, http.MethodPost, s.URL+"/v1/tools/call", `{"server":"sample","tool":"echo","arguments":{"text":"hello"}}`)
-		body, _ := io.ReadAll(answer.Body)
-		return answer.StatusCode == http.StatusOK && strings.Contains(string(body), "hello")
+		response := request(t, first, http.MethodPost, s.URL+"/v1/tools/call", `{"server":"sample","tool":"echo","arguments":{"text":"hello"}}`)
+		body, _ := io.ReadAll(response.Body)
+		return response.StatusCode == http.StatusOK && strings.Contains(string(body), "hello")
 	})
 
-	if said, status := harness.Command(t, nil, "status", "--home", s.Home); status != 0 || !strings.Contains(said, s.URL) {
-		t.Errorf("the command does not reach the server with the same home: status %d\n%s", status, said)
+	if output, status := harness.Command(t, nil, "status", "--home", s.Home); status != 0 || !strings.Contains(output, s.URL) {
+		t.Errorf("the command does not reach the server with the same home: status %d\n%s", status, output)
 	}
-	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "GET /v1/health returns 200 OK") {
-		t.Errorf("doctor prints\n%s", said)
+	if output, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(output, "GET /v1/health returns 200 OK") {
+		t.Errorf("doctor prints\n%s", output)
 	}
 
 	plain, err := net.Dial("tcp", address)
@@ -59,8 +59,8 @@ func TestTheHTTPSCertificateIsReloaded(t *testing.T) {
 	}
 	defer func() { _ = plain.Close() }()
 	_, _ = io.WriteString(plain, "GET / HTTP/1.1\r\nHost: "+address+"\r\n\r\n")
-	if said, _ := io.ReadAll(plain); !strings.Contains(string(said), "This server uses HTTPS") {
-		t.Errorf("a client that uses plain HTTP gets %q", said)
+	if output, _ := io.ReadAll(plain); !strings.Contains(string(output), "This server uses HTTPS") {
+		t.Errorf("a client that uses plain HTTP gets %q", output)
 	}
 
 	second := writeCertificate(t, certFile, keyFile)
@@ -80,9 +80,9 @@ func TestAClientThatDisconnectsOverTLSCancelsItsCall(t *testing.T) {
 	certificate := writeCertificate(t, certFile, keyFile)
 	s := harness.Serve(t, harness.Config("http: {tls: {certFile: "+certFile+", keyFile: "+keyFile+"}}\n"))
 	bundle := harness.GoBundle(t, "patient", harness.Plain)
-	answer := request(t, certificate, http.MethodPost, s.URL+"/v1/apps/install", `{"path":`+harness.Quote(bundle)+`}`)
-	if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-		t.Fatalf("install: %s %s", answer.Status, body)
+	response := request(t, certificate, http.MethodPost, s.URL+"/v1/apps/install", `{"path":`+harness.Quote(bundle)+`}`)
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusOK {
+		t.Fatalf("install: %s %s", response.Status, body)
 	}
 	file := s.SharedFile("patient", "file")
 	body := `{"server":"patient","tool":"last","arguments":{"text":` + harness.Quote(file) + `}}`
@@ -113,9 +113,9 @@ func TestAWrongCertificateIsRefusedAtStart(t *testing.T) {
 	writeCertificate(t, filepath.Join(dir, "unused.pem"), keyFile)
 	config := filepath.Join(dir, "ropewalk.yaml")
 	harness.WriteFile(t, config, "http: {port: 0, tls: {certFile: cert.pem, keyFile: key.pem}}\n")
-	said, status := harness.Command(t, nil, "serve", "--home", filepath.Join(dir, "home"), "--config", config)
-	if status == 0 || !strings.Contains(said, "http.tls") || !strings.Contains(said, certFile) {
-		t.Errorf("with another certificate's key: status %d\n%s", status, said)
+	output, status := harness.Command(t, nil, "serve", "--home", filepath.Join(dir, "home"), "--config", config)
+	if status == 0 || !strings.Contains(output, "http.tls") || !strings.Contains(output, certFile) {
+		t.Errorf("with another certificate's key: status %d\n%s", status, output)
 	}
 }
 

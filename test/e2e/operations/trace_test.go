@@ -132,14 +132,14 @@ func TestOneTraceContainsACallFromTheClientToTheApp(t *testing.T) {
 // metaOf returns the _meta that the tool named environment received.
 func metaOf(t *testing.T, body string) map[string]any {
 	t.Helper()
-	var answer struct {
+	var response struct {
 		Result struct{ Content []struct{ Text string } }
 	}
 	var tool struct{ Meta map[string]any }
-	if err := json.Unmarshal([]byte(harness.LastMessage(body)), &answer); err != nil || len(answer.Result.Content) != 1 {
+	if err := json.Unmarshal([]byte(harness.LastMessage(body)), &response); err != nil || len(response.Result.Content) != 1 {
 		t.Fatalf("%v in %s", err, body)
 	}
-	if err := json.Unmarshal([]byte(answer.Result.Content[0].Text), &tool); err != nil {
+	if err := json.Unmarshal([]byte(response.Result.Content[0].Text), &tool); err != nil {
 		t.Fatal(err)
 	}
 	return tool.Meta

@@ -34,11 +34,11 @@ func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrder(t *testing.T) {
 
 	do := func(method, path string, body any, want int) harness.Response {
 		t.Helper()
-		answer := s.Do(t, method, path, body, bearer, "X-Workspace-Id: "+harness.Workspace)
-		if answer.Status != want {
-			t.Errorf("%s %s: %d %s, want %d", method, path, answer.Status, answer.Body, want)
+		response := s.Do(t, method, path, body, bearer, "X-Workspace-Id: "+harness.Workspace)
+		if response.Status != want {
+			t.Errorf("%s %s: %d %s, want %d", method, path, response.Status, response.Body, want)
 		}
-		return answer
+		return response
 	}
 	s.Do(t, "GET", "/v1/auth/callback?state=none&code=none", nil)
 	s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer none")
@@ -103,13 +103,13 @@ func refusesWithoutItsSink(t *testing.T, s *harness.Server, file string, do func
 		ready = s.Do(t, "GET", "/readyz", nil)
 		return ready.Status == http.StatusServiceUnavailable && strings.Contains(ready.Body, `{"name":"audit","ok":false}`)
 	}) {
-		t.Errorf("without the sink, the server is ready: %d %s", ready.Status, ready.Body)
+		t.Errorf("without the sink, the server should not be ready: %d %s", ready.Status, ready.Body)
 	}
 	if err := os.Rename(file+".away", file); err != nil {
 		t.Fatal(err)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return s.Do(t, "GET", "/readyz", nil).Status == http.StatusOK }) {
-		t.Errorf("after the sink works again, the server is not ready: %s", s.Do(t, "GET", "/readyz", nil).Body)
+		t.Errorf("the server should be ready when the sink works again: %s", s.Do(t, "GET", "/readyz", nil).Body)
 	}
 	do("POST", "/v1/tools/call", call, http.StatusOK)
 }

@@ -77,7 +77,7 @@ func processID(t *testing.T, s *harness.Server, command string) int {
 	return id
 }
 
-// checkForgeriesRefused sends forged versions of a valid token until ctx ends. All of them are different. It returns an
+// checkForgeriesRefused sends forged versions of a valid token until ctx is done. All of them are different. It returns an
 // error if one is accepted or none is rejected.
 func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string) error {
 	refused := 0
@@ -101,7 +101,7 @@ func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string)
 	return nil
 }
 
-// openAndCloseSessions opens and closes sessions until ctx ends. It returns the time that each took to open. While a
+// openAndCloseSessions opens and closes sessions until ctx is done. It returns the time that each took to open. While a
 // plugin is being replaced, errors must be temporary and must say when to try again.
 func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, bearer string) []time.Duration {
 	var took []time.Duration

@@ -100,7 +100,7 @@ func (l *officialLoad) call(session *mcp.ClientSession, i int) {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "sample__echo", Arguments: map[string]any{"text": text}})
 	took := time.Since(began)
 	if err == nil && (result.IsError || len(result.Content) != 1 || result.Content[0].(*mcp.TextContent).Text != text) {
-		err = fmt.Errorf("call %d was answered with %+v", i, result)
+		err = fmt.Errorf("call %d returned %+v", i, result)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,12 +167,12 @@ func TestASingleWriterStoreIsReplacedUnderLoadWithoutFailures(t *testing.T) {
 		l.waitForCalls(t, 100, 5)
 	}
 	if n := strings.Count(s.Log.String(), "plugin suspended"); n != 3 {
-		t.Errorf("in %d of 3 replacements, the old process ended first", n)
+		t.Errorf("in %d of 3 replacements, the old process exited first", n)
 	}
 
 	broken := strings.Replace(build(9), "{adapter", "{file: missing/folder/sessions.db, adapter", 1)
-	if said, err := s.Reload(t, broken); err == nil || !strings.Contains(said, "missing/folder") {
-		t.Errorf("a build that cannot open its database: %v %s", err, said)
+	if output, err := s.Reload(t, broken); err == nil || !strings.Contains(output, "missing/folder") {
+		t.Errorf("a build that cannot open its database: %v %s", err, output)
 	}
 	l.waitForCalls(t, 100, 5) // the previous plugin is running again
 	l.end()

@@ -26,7 +26,7 @@ func pluginBinary(t *testing.T, name string) (path, sum string) {
 	return path, fmt.Sprintf("%x", sha256.Sum256(raw))
 }
 
-func TestReloadsOfPluginsLoseNoCallsOrSessions(t *testing.T) {
+func TestReloadingPluginsLosesNoCallsOrSessions(t *testing.T) {
 	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)))
 	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)
@@ -50,11 +50,11 @@ func TestReloadsOfPluginsLoseNoCallsOrSessions(t *testing.T) {
 	s.MustReload(t, harness.OIDCAuth(provider.Issuer)+store, "sessionStore")
 	l.WaitForCalls(t, 200)
 
-	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "organisationId: org_1")+store); err == nil || !strings.Contains(said, "organizationId") {
-		t.Errorf("an unknown setting: %v, %s", err, said)
+	if output, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "organisationId: org_1")+store); err == nil || !strings.Contains(output, "organizationId") {
+		t.Errorf("an unknown setting: %v, %s", err, output)
 	}
-	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(said, path) {
-		t.Errorf("a binary with another checksum: %v, %s", err, said)
+	if output, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(output, path) {
+		t.Errorf("a binary with another checksum: %v, %s", err, output)
 	}
 	l.WaitForCalls(t, 200)
 	l.Stop()
