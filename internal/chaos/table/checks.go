@@ -18,6 +18,7 @@ func costs() []check {
 		{"Start of an app", "core/process", "TestTheSandboxBarelySlowsDownStartsAndCalls"},
 		{"Cost of a start", "core/apps/files", "TestCheckingFilesCostsAboutTheTimeToReadThem"},
 		{"An app that lists thousands of other tools", "core/trust", "TestToolsThatReplaceOthersCountTowardsTheLimit|TestTheSizeOfAllDefinitionsIsLimited|TestManyToolsThatReplaceManyOthersAreComparedQuickly"},
+		{"An app that states another version", "core/store", "TestOnlyTheNewestVersionsOfAnAppKeepTheirPins|TestPinsFromBeforeTheLimitCountAsVersions"},
 		{"The same list read again", "core/trust", "TestTheSameListIsReadAgainWithoutReadingTheStore"},
 		{"37", "", "vulnerabilities"},
 	}
