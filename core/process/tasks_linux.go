@@ -8,12 +8,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// How many tasks a program gets, including those of its shim. A browser has 150, and a machine has 256 for each 32 MiB of
-// its memory, so hundreds of apps can usually run.
+// How many tasks a program gets, including those of its shim. A browser with one page has 150, and with several pages
+// up to 400.
 const (
-	usualShare = 256
+	usualShare = 512
 	manyShares = 256 // on a machine that has many tasks, a share is this part of all if that is more than usualShare
-	fewShares  = 16  // a share is at most this part of what is left, so that a few programs do not get everything
+	fewShares  = 8   // a share is at most this part of what is left, so that a few programs do not get everything
 	leastShare = 64  // Node.js has 11 tasks, and a package manager that starts it as many again
 )
 
