@@ -154,7 +154,7 @@ func TestAttachSaysWhyAProcessCannotBeAttached(t *testing.T) {
 	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", exclusive, never), "exclusive", "one writer")
 	_, socket := startAlone(t, "child")
 	detach, ended := attach(t, h, socket)
-	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", socket, never), "configured already")
+	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", socket, never), "already been configured")
 	_, second := startAlone(t, "child")
 	says(t, h.Attach(t.Context(), plugins.KindSessionStore, "", second, never), "another process is attached")
 	s.Close(t.Context())

@@ -25,7 +25,7 @@ ABOUT_STATE = {"invalid_input", "credentials_required", "permissions_required", 
 INEXPRESSIBLE = [
     ("you cannot delete yourself", "who the caller is"),
     ("the query parameter workspace differ", "two parameters that must agree"),
-    ("did not come from this list", "cursors that the server returned before"),
+    ("is not from this list", "cursors that the server returned before"),
     ("there is no provider", "what is configured"),
     ("it changes how programs are found or loaded", "a configured list of names"),
     ("is neither declared by the bundle", "the bundle"),

@@ -21,7 +21,7 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 			return strings.Contains(s.Do(t, "GET", "/v1/apps/faulty/logs", nil).Body, sentence)
 		})
 	}
-	logged("the list of tools ends after 3 entries")
+	logged("the list of tools is cut off after 3 entries")
 
 	call := func(tool string) string {
 		t.Helper()

@@ -140,7 +140,7 @@ func TestAProviderCannotObtainAnotherProvidersCodes(t *testing.T) {
 	}
 
 	mixed := answerOf(malicious.Issuer, honest.Issuer)
-	if finish(mixed, mixed.At.String()) != "" || mixed.At.String() != base+"/?error=auth_failed" || !logged(s, "has another issuer (iss)") {
+	if finish(mixed, mixed.At.String()) != "" || mixed.At.String() != base+"/?error=auth_failed" || !logged(s, "has a different issuer (iss)") {
 		t.Errorf("after the other provider's answer, the browser is at %s", mixed.At)
 	}
 	stripped := answerOf(malicious.Issuer, honest.Issuer)
