@@ -188,7 +188,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"context set away", "", 2, "", "--server https://"},
 		{"context set away http://127.0.0.1:1", "", 2, "", "usage: ropewalk context set NAME [--server URL]"},
 		{"context set away --server http://127.0.0.1:1", "", 0, "", "Commands use the context away: http://127.0.0.1:1"},
-		{"app list", "", 1, "", "cannot reach the server at http://127.0.0.1:1, which the current context \"away\" (`ropewalk context list`) names: "},
+		{"app list", "", 1, "", "cannot reach the server at http://127.0.0.1:1, which the current context \"away\" (`ropewalk context list`) specifies: "},
 		{"context remove away", "", 0, "", "Commands use the server on this machine."},
 		{"context set here --server " + url, "", 0, "", "Commands use the context here: " + url},
 		{"context list", "", 0, "here", ""},

@@ -183,6 +183,9 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 			}
 		case core.StateCrashed:
 			a.wakeRetry()
+			if timeout == nil && v.failure != nil && v.failure.Busy { // there may be no room for long
+				return nil, v.failure
+			}
 		default:
 		}
 		select {

@@ -285,6 +285,7 @@ type memoryApp struct {
 	mu       sync.Mutex
 	tools    []string
 	refuses  string                              // why the next starts fail; "" if they succeed
+	busy     bool                                // they fail because other apps use what they need
 	hangs    bool                                // the next starts hang until they are cancelled
 	takes    time.Duration                       // how long a start takes
 	ends     time.Duration                       // how long a shutdown takes
@@ -299,7 +300,7 @@ func (m *memoryApp) launch(ctx context.Context, b instance.Spec) (instance.Insta
 	m.mu.Lock()
 	m.specs = append(m.specs, b)
 	m.launches = append(m.launches, time.Now())
-	refuses, hangs, takes := m.refuses, m.hangs, m.takes
+	refuses, busy, hangs, takes := m.refuses, m.busy, m.hangs, m.takes
 	m.mu.Unlock()
 	if hangs {
 		<-ctx.Done()
@@ -309,7 +310,7 @@ func (m *memoryApp) launch(ctx context.Context, b instance.Spec) (instance.Insta
 		return nil, ctx.Err()
 	}
 	if refuses != "" {
-		return nil, errors.New(refuses)
+		return nil, &instance.Failure{Reason: refuses, Busy: busy}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

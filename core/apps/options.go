@@ -162,7 +162,7 @@ func (o *Options) setDefaults() {
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.RestartWait = cmp.Or(o.RestartWait, 10*time.Second)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 5*time.Minute)
-	o.Remote.HeaderTimeout = max(o.Remote.HeaderTimeout, o.CallTimeout)
+	o.Remote.HeaderTimeout = max(cmp.Or(o.Remote.HeaderTimeout, 5*time.Minute), o.CallTimeout) // requests other than calls wait as well
 	o.StartPatience = cmp.Or(o.StartPatience, 2*time.Second)
 	o.UndoFor = cmp.Or(o.UndoFor, UndoFor)
 	o.InstallTimeout = cmp.Or(o.InstallTimeout, 10*time.Minute)

@@ -19,7 +19,8 @@ import (
 //   - An app that fails when the server starts is treated as crashed.
 //
 // The state remains crashed from the death until the app is running again or dead. A remote app is never dead: it is
-// retried as long as it should be running, with growing delays, and immediately when it is called. Only the first
+// retried as long as it should be running, with growing delays, and immediately when it is called. So is a local app that
+// lacks what other apps use at the moment (Failure.Busy), and an idle one is then put to sleep for it. Only the first
 // attempts of an outage are announced, as many as a process gets.
 
 // rereadPause is the minimum time between two readings of an app's lists. The first announcement is acted on
@@ -38,7 +39,8 @@ const callRetryPause = time.Second
 // is dead). in is nil if the app has to be started first, or is asleep. The error says why the app's processes could
 // not be stopped.
 func (a *app) supervise(ctx context.Context, in instance.Instance) error {
-	tries := attempts{Policy: *a.manager.o.Policy, Remote: a.now.Load().record.Remote != nil}
+	remote := a.now.Load().record.Remote != nil
+	tries := attempts{Policy: *a.manager.o.Policy, Remote: remote}
 	var failure *instance.Failure
 	asleep := a.now.Load().asleep
 	if in == nil && !asleep {
@@ -57,6 +59,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 			a.manager.o.Metrics.AppDeath(a.key.Name)
 			a.log.Warn("app exited on its own", "reason", failure.Error(), "up", up.String())
 		}
+		tries.Remote = remote || failure.Busy // other apps will end, or fall asleep
 		attempt, delay, ok := tries.Next(up)
 		a.transition(core.StateCrashed, func(v *view) { v.failure = failure })
 		if !ok || failure.Final {
@@ -120,7 +123,9 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 	defer release()
 	in, lists, err := a.launch(ctx)
 	if err != nil {
-		failure = failureOf(err)
+		if failure = failureOf(err); failure.Busy {
+			a.manager.crowd.rest(ctx, 1) // makes room for the next attempt
+		}
 		switch {
 		case ctx.Err() != nil:
 		case warn:

@@ -144,6 +144,19 @@ func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsOnThePolicysSchedule(t *test
 	})
 }
 
+func TestAnAppWithoutRoomIsRetriedUntilThereIsSome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"find"}, refuses: "the running apps may use all threads", busy: true}
+		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
+		open(t, y)
+		wait(t.Context(), 10*time.Minute)
+		expect(t, "state without room", state(t, y, "notes"), core.StateCrashed)
+		m.set(func(m *memoryApp) { m.refuses = "" })
+		wait(t.Context(), 10*time.Minute)
+		expect(t, "state with room", state(t, y, "notes"), core.StateRunning)
+	})
+}
+
 func TestACrashBeforeTheAppIsHealthyAgainAddsToTheCount(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -51,11 +52,15 @@ type Cgroup struct {
 	Limits sandbox.Limits
 }
 
+// errBusy is wrapped by errors about a lack of threads.
+var errBusy = errors.New("stop an app, lower sandbox.processes for apps that need few, or raise that limit")
+
 // StartError explains why a program could not be executed. The message names the program and says what to do.
 // It is safe to show.
 type StartError struct {
 	Path   string
 	Reason string
+	Busy   bool  // the running programs have all threads; it can start once some of them have ended
 	cause  error // the kernel's error, if any
 }
 

@@ -13,15 +13,19 @@ import (
 // cannot start others in the meantime: at the lower level of the sandbox, that takes a shim.
 func EndLeftovers() (ended int) {
 	seen := map[int]bool{}
+	var before []int
 	for until := time.Now().Add(sweepLimit); time.Now().Before(until); <-time.After(killPause) {
 		left := leftovers(processes(), sandbox.IsMarked)
 		if len(left) == 0 {
 			break
 		}
 		for _, pid := range left {
-			seen[pid] = true
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if slices.Contains(before, pid) { // a process that ends while the table is read can make its child look left over
+				seen[pid] = true
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
 		}
+		before = left
 	}
 	return len(seen)
 }
@@ -43,7 +47,11 @@ func leftovers(table []proc, isMarked func(pid int) bool) (left []int) {
 		for steps := 0; marked[top.parent] && steps < len(table); steps++ { // the table may contain a cycle: process ids are used again
 			top = all[top.parent]
 		}
-		if all[top.parent].session != top.session && !slices.ContainsFunc(descendants(top.pid, table), func(p proc) bool { return p.pid == os.Getpid() }) {
+		above, listed := all[top.parent]
+		if !listed && isMarked(top.parent) { // the mount option hidepid hides a shim, whose memory is not dumpable, even from its own user
+			continue
+		}
+		if above.session != top.session && !slices.ContainsFunc(descendants(top.pid, table), func(p proc) bool { return p.pid == os.Getpid() }) {
 			left = append(left, pid)
 		}
 	}

@@ -62,7 +62,7 @@ func Start(c Command) (_ *Process, err error) {
 		p.share, err = children.grant(c.Sandbox, p.group)
 	}
 	if err != nil {
-		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
+		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err), Busy: errors.Is(err, errBusy)}
 	}
 	if err := p.run(c); err != nil {
 		return nil, err

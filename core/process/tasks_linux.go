@@ -14,7 +14,10 @@ const (
 	usualShare = 512
 	manyShares = 256 // on a machine that has many tasks, a share is this part of all if that is more than usualShare
 	fewShares  = 8   // a share is at most this part of what is left, so that a few programs do not get everything
-	leastShare = 64  // Node.js has 11 tasks, and a package manager that starts it as many again
+	// manyPrograms is how many programs of one user have room in a share: an app has one for each of some sessions, up to
+	// mcp.maxInstances, and the limits of those that run cannot be raised for the next.
+	manyPrograms = 2
+	leastShare   = 64 // Node.js has 11 tasks, and a package manager that starts it as many again
 )
 
 // shimTasks is how many tasks a shim needs for itself.
@@ -60,15 +63,19 @@ func (s *shims) grant(p *sandbox.Profile, group *cgroup.Group) (*share, error) {
 	}
 	needs := shimTasks
 	if mine.programs == 0 {
-		mine.tasks = max(min(max(usualShare, budget/manyShares), left/fewShares), leastShare) - shimTasks
+		usual := max(usualShare, budget/manyShares)
+		if mine.uid != 0 {
+			usual *= manyPrograms
+		}
+		mine.tasks = max(min(usual, left/fewShares), leastShare) - shimTasks
 		if most > 0 {
 			mine.tasks = min(mine.tasks, most)
 		}
 		needs += mine.tasks
 	}
 	if left < needs {
-		return nil, fmt.Errorf("the running apps may use %d of the %d threads and processes that all apps can have, and this one needs %d (%s is %d, of which the server keeps %d for itself): stop an app, lower sandbox.processes for apps that need few, or raise that limit",
-			budget-left, budget, needs, name, limit, limit-int64(budget))
+		return nil, fmt.Errorf("the running apps may use %d of the %d threads and processes that all apps can have, and this one needs %d (%s is %d, of which the server keeps %d for itself): %w",
+			budget-left, budget, needs, name, limit, limit-int64(budget), errBusy)
 	}
 	mine.programs++
 	s.shares[mine] = true

@@ -217,7 +217,7 @@ func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, n
 		}
 		some, err := s.expireSome(ctx)
 		if err != nil {
-			return nil, time.Time{}, err
+			return expired, time.Time{}, err // those that have ended must still be announced
 		}
 		expired = append(expired, some...)
 	}

@@ -99,16 +99,19 @@ func recordPinVersion(ctx context.Context, tx *sql.Tx, k core.PinKey, size int) 
 	}
 	counts, sizes := map[string]int{}, map[string]int{} // by app; uninstalled ones are ""
 	old, err := database.Collect(ctx, tx, `
-		SELECT v.app, v.bundle, v.version, v.bytes, CASE WHEN i.name IS NULL THEN '' ELSE v.app END
+		SELECT v.app, v.bundle, v.version, v.bytes, v.added_at, CASE WHEN i.name IS NULL THEN '' ELSE v.app END
 		FROM pin_versions v LEFT JOIN installations i ON i.workspace = v.workspace AND i.name = v.app
 		WHERE v.workspace = $1 ORDER BY v.added_at DESC, v.app, v.bundle, v.version`, []any{k.Workspace},
 		func(row database.Row) (one core.PinKey, err error) {
 			var bytes int
+			var added int64
 			var of string
 			one.Workspace = k.Workspace
-			err = row.Scan(&one.App, &one.Bundle, &one.Version, &bytes, &of)
+			err = row.Scan(&one.App, &one.Bundle, &one.Version, &bytes, &added, &of)
 			counts[of], sizes[of] = counts[of]+1, sizes[of]+bytes
-			if one == newest || counts[of] == 1 || counts[of] <= pinVersions && sizes[of] <= pinVersionBytes {
+			// Nothing is known about the order of versions from before there was a limit (added_at 0): one of them is in use.
+			few := counts[of] <= pinVersions || added == 0 && of != ""
+			if one == newest || counts[of] == 1 || few && sizes[of] <= pinVersionBytes {
 				one = core.PinKey{}
 			}
 			return one, err

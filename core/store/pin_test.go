@@ -75,6 +75,26 @@ func TestPinsAreKeptPerVersionAndDecidedOnce(t *testing.T) {
 	})
 }
 
+// Nothing tells which of the versions from before the limit is in use.
+func TestVersionsFromBeforeTheLimitKeepTheirPins(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		put(t, s, core.Installation{ID: "i", Workspace: core.DefaultWorkspaceID, Name: "far"})
+		for version := range 2 * pinVersions {
+			k := core.PinKey{Workspace: core.DefaultWorkspaceID, App: "far", Bundle: "b", Version: fmt.Sprint(version)}
+			if err := s.AddPins(t.Context(), k, map[string]string{"read": "r"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.db.Exec(t.Context(), "", `UPDATE pin_versions SET added_at = 0`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var n int
+		if err := s.db.Get(t.Context(), "", `SELECT COUNT(*) FROM pins`, nil, &n); err != nil || n != 2*pinVersions {
+			t.Errorf("%d pins are left of %d: %v", n, 2*pinVersions, err)
+		}
+	})
+}
+
 // A hostile app that stated another version at each connection filled the disk.
 func TestOnlyTheNewestVersionsOfAnAppKeepTheirPins(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {

@@ -27,17 +27,23 @@ func definitionOf(t core.Tool) string {
 // approveOthers approves other waiting calls that a standing approval now allows. A call that cannot be
 // approved keeps waiting.
 func (a *Approvals) approveOthers(ctx context.Context, c core.Caller, granted core.Approval) {
-	page, err := a.o.Records.Approvals(ctx, c.Workspace.ID, core.ApprovalQuery{State: core.ApprovalPending})
-	if err != nil {
-		a.o.Logger.Warn("could not approve the other waiting calls to an allowed tool", "tool", granted.Tool, "error", err)
-	}
-	for _, other := range page.Approvals {
-		if other.Tool != granted.Tool || other.Definition != granted.Definition || c.MayAlwaysApprove(other) != nil {
-			continue
+	for q := (core.ApprovalQuery{State: core.ApprovalPending}); ; {
+		page, err := a.o.Records.Approvals(ctx, c.Workspace.ID, q)
+		if err != nil {
+			a.o.Logger.Warn("could not approve the other waiting calls to an allowed tool", "tool", granted.Tool, "error", err)
+			return
 		}
-		_, err := a.Decide(ctx, c, other.ID, core.Decision{Approve: true, Reason: granted.Reason})
-		if err != nil && core.CodeOf(err) != core.CodeAlreadyAnswered {
-			a.o.Logger.Warn("could not approve another waiting call to an allowed tool", "approval", other.ID, "error", err)
+		for _, other := range page.Approvals {
+			if other.Tool != granted.Tool || other.Definition != granted.Definition || c.MayAlwaysApprove(other) != nil {
+				continue
+			}
+			_, err := a.Decide(ctx, c, other.ID, core.Decision{Approve: true, Reason: granted.Reason})
+			if err != nil && core.CodeOf(err) != core.CodeAlreadyAnswered {
+				a.o.Logger.Warn("could not approve another waiting call to an allowed tool", "approval", other.ID, "error", err)
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return
 		}
 	}
 }

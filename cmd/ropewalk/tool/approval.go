@@ -59,9 +59,15 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 			case decided:
 				query, none = url.Values{"state": {"decided"}}, "No calls were decided on recently."
 			}
-			return cli.Get(c, cmd, "/v1/approvals", query, func(o *cli.Output, r struct{ Approvals []approval }) error {
+			return cli.Get(c, cmd, "/v1/approvals", query, func(o *cli.Output, r struct {
+				Approvals  []approval
+				NextCursor string
+			}) error {
 				for _, one := range r.Approvals {
 					one.print(o)
+				}
+				if r.NextCursor != "" { // a page with long arguments is short
+					o.Line("There are more. Decide on these first, or see GET /v1/approvals?cursor=%s", r.NextCursor)
 				}
 				if len(r.Approvals) == 0 {
 					o.Line("%s", none)

@@ -12,6 +12,7 @@ type Failure struct {
 	Reason string
 	Output []string // the last lines that the process wrote to stderr
 	Final  bool     // another attempt would fail for the same reason
+	Busy   bool     // other apps use what it needs; an attempt can succeed once they have ended
 	Status int      // the HTTP status with which a remote server rejected the handshake; 0 for none
 	cause  error    // link.ErrRefused, the core.Error of an account, or nil
 

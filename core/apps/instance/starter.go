@@ -68,7 +68,11 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 		Cgroup: process.Cgroup{Tree: s.Confinement.Cgroups, Name: spec.Record.Name, Limits: spec.Sandbox.Limits},
 	})
 	if err != nil {
-		return nil, errors.Join(errors.New(redactor.Text(err.Error())), p.output.Close())
+		start, ok := errors.AsType[*process.StartError](err)
+		if err = errors.New(redactor.Text(err.Error())); ok && start.Busy {
+			err = &Failure{Reason: err.Error(), Busy: true}
+		}
+		return nil, errors.Join(err, p.output.Close())
 	}
 	o := s.linkOptions(spec, p.ListChanges)
 	o.Report = p.Report

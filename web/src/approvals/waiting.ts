@@ -19,9 +19,18 @@ export function useApprovals({ enabled = true, every = 15_000, recent = false } 
     enabled,
     queryKey: ["approvals", workspace.id, recent ? "recent" : "pending"],
     refetchInterval: every,
-    queryFn: async () =>
-      (await take(api.GET("/v1/approvals", { params: { query: recent ? { limit: 100 } : { state: "pending" } } })))
-        .approvals,
+    queryFn: async () => {
+      const all: Approval[] = [];
+      let cursor: string | undefined;
+      do {
+        // A page with long arguments is short: one person's calls must not hide those of others.
+        const query = recent ? { limit: 100 } : { state: "pending" as const, cursor };
+        const page = await take(api.GET("/v1/approvals", { params: { query } }));
+        all.push(...page.approvals);
+        cursor = recent ? undefined : (page.nextCursor ?? undefined);
+      } while (cursor);
+      return all;
+    },
   });
 }
 
