@@ -20,7 +20,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	var o Options
 	builtins(&o)
-	o.Environment = Environment{"A": "canary-of-the-environment"}
+	o.Environment = Environment{"A": "canary-from-the-environment"}
 	sc, err := schema.New(o.Adapters)
 	if err != nil {
 		f.Fatal(err)
