@@ -60,7 +60,7 @@ func bundleMain(args []string) int {
 	case modeNew:
 		return newOnly()
 	case modeGrumpy:
-		return answerAll(`"error":{"code":-32000,"message":"no licence for this machine"}`)
+		return answerAll(`"error":{"code":-32000,"message":"no license for this machine"}`)
 	case modeFuture:
 		return answerAll(`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"f","version":"1"}}`)
 	case modeLeaf:

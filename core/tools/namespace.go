@@ -200,7 +200,7 @@ func (n *Namespace) seen(c core.Caller) {
 }
 
 // list returns the tools of apps and those of the server's own tools whose bit is set in mask. If search is true, it
-// returns the tools that find and call the others, and the favorites.
+// returns the tools that find and call the others, and the favourites.
 func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 	if search {
 		return n.searchList(r, mask)
