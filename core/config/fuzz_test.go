@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		if err != nil {
 			if strings.Contains(err.Error(), "canary-of") {
-				t.Fatalf("a problem shows a value of the environment: %v", err)
+				t.Fatalf("a problem shows the value of an environment variable: %v", err)
 			}
 			if said(t, err) == "" {
 				t.Fatal("an error without a problem")

@@ -17,7 +17,7 @@ func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	owner := core.Owner().User.ID
 	switch {
 	case from == into:
-		return core.Errorf(core.CodeInvalidInput, "from must not be the user in the path")
+		return core.Errorf(core.CodeInvalidInput, "from must not be the same user as the one to merge into")
 	case from == owner || into == owner:
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be merged with a user")
 	}
