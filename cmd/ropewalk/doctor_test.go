@@ -50,14 +50,6 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 			http.Redirect(w, r, "http://other.example.com/", http.StatusFound)
 		case "/.well-known/oauth-authorization-server/other":
 			_, _ = fmt.Fprintf(w, `{"issuer":"%[1]s/other","authorization_endpoint":"%[1]s/authorize"}`, provider.URL)
-		case "/.well-known/oauth-authorization-server/busy":
-			_, _ = fmt.Fprintf(w, `{"issuer":"%[1]s/busy","authorization_endpoint":"%[1]s/busy/authorize"}`, provider.URL)
-		case "/busy/authorize":
-			w.WriteHeader(http.StatusTooManyRequests)
-		case "/.well-known/oauth-authorization-server/failing":
-			_, _ = fmt.Fprintf(w, `{"issuer":"%[1]s/failing","authorization_endpoint":"%[1]s/failing/authorize"}`, provider.URL)
-		case "/failing/authorize":
-			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
 			w.WriteHeader(http.StatusBadRequest)
 		}
@@ -98,14 +90,6 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		"a scope that the provider does not offer, and a client that it does not know": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "\", clientId: x, redirectUri: \"http://127.0.0.1/v1/auth/callback\", scopes: [openid, profile]}\n",
 			[]string{`auth.scopes: the provider does not offer "profile"`, "the provider may have refused the client id"},
-		},
-		"a login page that limits requests": {
-			"http: {baseUrl: \"http://127.0.0.1:1\"}\nauth: {adapter: oidc, issuer: \"" + provider.URL + "/busy\", jwksUri: \"" + provider.URL + "/keys\", clientId: x}\n",
-			[]string{"the provider's login page returned 429 Too Many Requests", "is failing or limits requests"},
-		},
-		"a login page that fails": {
-			"http: {baseUrl: \"http://127.0.0.1:1\"}\nauth: {adapter: oidc, issuer: \"" + provider.URL + "/failing\", jwksUri: \"" + provider.URL + "/keys\", clientId: x}\n",
-			[]string{"the provider's login page returned 503 Service Unavailable", "is failing or limits requests"},
 		},
 		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
 		"a plugin whose file changed": {
