@@ -80,7 +80,7 @@ type Source struct {
 	Kind     SourceKind
 	Ref      string // the path, name, package (PyPI: with extras), URL or command; the SHA-256 of an upload
 	Registry string // for SourceName: the configured registry that had the bundle
-	Bin      string `json:",omitempty"` // the command of the package to run; "" for its only command, or the one named like the package
+	Bin      string `json:",omitempty"` // the command of the package to run; "" for the one with the package's name, or else its only command
 }
 
 // SourceKind is the kind of a source.
@@ -122,11 +122,11 @@ type RemoteAuth struct {
 	Name  string // header
 	Value Secret // header
 
-	// ClientID and ClientSecret are the OAuth client as which this server is registered with the authorization server, and Scopes are
-	// the scopes to request. If they are empty, accounts are linked with what discovery finds.
+	// ClientID and ClientSecret identify the OAuth client that this server is registered as with the authorization server, and
+	// Scopes are the scopes to request. If they are empty, the client and the scopes come from discovery.
 	ClientID     string
 	ClientSecret Secret
-	Issuer       string // the authorization server of ClientID; "" for that of the first login
+	Issuer       string // the authorization server of ClientID; "" for the one used for the first login
 	Scopes       string // separated by spaces
 
 	// TokenURL and Audience are for AuthExchange. Only the configuration sets them, because callers' tokens are sent there.

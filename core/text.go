@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText returns CodeBadRequest if text, which people read, could be mistaken for other text, because it is not valid
+// CheckText returns CodeBadRequest if a text meant for people could be displayed as something else: if it is not valid
 // UTF-8, or contains control characters, line breaks or characters that change the direction of text. The message
 // includes the field.
 func CheckText(field, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, deceives) {
-		return Errorf(CodeBadRequest, "%s must not contain control characters", field)
+		return Errorf(CodeBadRequest, "%s must be valid UTF-8 without control characters, line breaks or characters that change the text direction", field)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type Relabel struct {
 // The surfaces: how tools are listed to a client. On both, a caller can call every tool that it may see by name.
 const (
 	SurfaceFull   = "full"   // all tools
-	SurfaceSearch = "search" // the tools that find and call the others, and the favorites
+	SurfaceSearch = "search" // the tools that find and call the others, and the favourites
 )
 
 // CheckSurface returns an error with CodeBadRequest if a field holds something other than a surface or "".

@@ -93,7 +93,7 @@ func TestResponsesWithAnyFramingAreReadCompletely(t *testing.T) {
 	}
 }
 
-func TestAnInvalidResultIsAFailure(t *testing.T) {
+func TestAnErrorIsCountedAsAFailure(t *testing.T) {
 	for name, respond := range map[string]func(w http.ResponseWriter, body string){
 		"a JSON-RPC error": func(w http.ResponseWriter, _ string) {
 			_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`)

@@ -88,7 +88,7 @@ func accountApp(address string) http.Handler {
 	})
 }
 
-// answerEcho responds to an MCP message, as far as the service requires.
+// answerEcho responds to an MCP message with what the service requires, and no more.
 func answerEcho(w http.ResponseWriter, r *http.Request) {
 	var message struct {
 		ID     json.RawMessage

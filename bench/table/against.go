@@ -9,14 +9,14 @@ import (
 // otherBuild is the suffix of the name of a service that runs the executable to compare with.
 const otherBuild = ", other build"
 
-// The limits for every ratio to the other build. A smaller difference is noise.
+// The limits for the ratio of our figure to the other build's. A smaller difference is noise.
 const (
 	leastOfOther = 0.97
 	mostOfOther  = 1 / leastOfOther
 )
 
-// compareBuilds adds the rows of one race that compare the two builds of the service. They are the duration of
-// calls at a fixed rate, or else the number of calls per second, and in both cases their cost.
+// compareBuilds adds the rows of one race that compare the two builds of the service. At a fixed rate the rows compare
+// call durations, otherwise calls per second. Both also compare CPU cost.
 func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
 	if p.Rate > 0 {
 		b.compareDurations(what+": p50 against the other build", mostOfOther, ours, other, sample.p50)

@@ -15,7 +15,7 @@ import (
 const (
 	manyConversations  = 100_000
 	fewerConversations = 20_000 // in a quick run
-	askedARound        = 5
+	requestsPerRound   = 5
 )
 
 // reading is one way to request a page of conversations.
@@ -84,7 +84,7 @@ func (b *bench) conversations(ctx context.Context) error {
 	}
 	for range b.rounds {
 		for _, l := range lists {
-			for range askedARound {
+			for range requestsPerRound {
 				if err := l.ask(ctx); err != nil {
 					return fmt.Errorf("%s: %s: %w", l.place.name, l.reading.name, err)
 				}

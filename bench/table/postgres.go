@@ -18,7 +18,7 @@ import (
 var errNoPostgres = errors.New("skipped: PostgreSQL is not installed (Debian package postgresql)")
 
 // postgres creates a PostgreSQL cluster with the defaults of initdb, which write acknowledged data to disk. It
-// starts the cluster and returns its URL. The cluster is stopped at the end of the part.
+// starts the cluster and returns its URL. The cluster is stopped at the end of this part of the benchmark.
 func (b *bench) postgres(ctx context.Context) (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian does not put it on PATH
 	if len(found) == 0 {
@@ -57,7 +57,7 @@ func (b *bench) postgres(ctx context.Context) (string, error) {
 		}
 		return ""
 	}
-	p, err := startWith(ctx, surroundings{as: as, dir: dir}, ready, filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1")
+	p, err := startWith(ctx, runEnv{as: as, dir: dir}, ready, filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1")
 	if err != nil {
 		return "", err
 	}

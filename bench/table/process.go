@@ -26,18 +26,18 @@ type process struct {
 // start runs a program and waits until find returns its URL for a line of its standard output or standard
 // error.
 func start(ctx context.Context, find func(line string) string, path string, args ...string) (*process, error) {
-	return startWith(ctx, surroundings{}, find, path, args...)
+	return startWith(ctx, runEnv{}, find, path, args...)
 }
 
-// surroundings is the environment of a program. The zero value is this process's environment.
-type surroundings struct {
+// runEnv is the environment of a program. The zero value is this process's environment.
+type runEnv struct {
 	as  *syscall.Credential // run as another user; nil means the same user
 	dir string              // the working directory; "" means the same
 	env []string            // variables in addition to this process's
 }
 
-// startWith is like start, with the given surroundings.
-func startWith(ctx context.Context, in surroundings, find func(line string) string, path string, args ...string) (*process, error) {
+// startWith is like start, in the given environment.
+func startWith(ctx context.Context, in runEnv, find func(line string) string, path string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // executables that the operator names
 	cmd.Dir, cmd.SysProcAttr = in.dir, &syscall.SysProcAttr{Credential: in.as}
 	cmd.Env = append(os.Environ(), in.env...)
@@ -61,7 +61,7 @@ func startWith(ctx context.Context, in surroundings, find func(line string) stri
 	}
 	if p.url == "" {
 		p.stop()
-		return nil, fmt.Errorf("%s %s exited before it listened:\n%s", path, strings.Join(args, " "), strings.Join(output, "\n"))
+		return nil, fmt.Errorf("%s %s exited before it started listening:\n%s", path, strings.Join(args, " "), strings.Join(output, "\n"))
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, r)

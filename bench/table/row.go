@@ -33,7 +33,7 @@ func (r Row) Good() bool {
 // Print writes the rows as a table.
 func Print(out io.Writer, rows []Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "FIGURE\tMUST REACH\tREACHED\t\tROPEWALK\tRIVAL") // tabwriter returns the error from Flush
+	_, _ = fmt.Fprintln(w, "FIGURE\tGOAL\tACTUAL\t\tROPEWALK\tRIVAL") // tabwriter returns the error from Flush
 	for _, r := range rows {
 		if r.NoGoal {
 			_, _ = fmt.Fprintf(w, "%s\t-\t-\t\t%s\t%s\n", r.Figure, r.Ours, r.Theirs)

@@ -46,7 +46,7 @@ func (b *bench) startService(ctx context.Context, executable string, s service) 
 	if err != nil {
 		return nil, err
 	}
-	p, err := startWith(ctx, surroundings{env: s.env}, serviceURL, executable, "serve", "--home", home)
+	p, err := startWith(ctx, runEnv{env: s.env}, serviceURL, executable, "serve", "--home", home)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (s *script) up(flags ...string) (url string) {
 		s.t.Errorf("the hints do not name the address: %s", hints.String())
 	}
 	if address, _, _ := s.split("", "ropewalk", "client-config", "claude-code"); !hints.Contains("\""+url+"/mcp/me\"") || !strings.Contains(address, " "+url+"/mcp/me") {
-		s.t.Errorf("the hints name a different address from client-config: %s and %s", hints.String(), address)
+		s.t.Errorf("the hints and client-config name different addresses: %s and %s", hints.String(), address)
 	}
 	return url
 }
@@ -105,7 +105,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"app uninstall sampel", "", 1, "", "; did you mean sample?"},
 		{"app logs sample", "", 0, nothing, "sample has written nothing to standard error"},
 		{"app show sample", "", 0, "\nsource        the path ", ""},
-		{"app update sample", "", 0, " was reinstalled, in the same version; it is running", ""},
+		{"app update sample", "", 0, " was reinstalled at the same version; it is running", ""},
 		{"app remove nothing", "", 1, "", "nothing"},
 		{"app uninstall --help", "", 0, "uninstall, remove", ""},
 		{"app install ./missing.mcpb", "", 1, "", "./missing.mcpb does not exist: give the path of"},
@@ -150,7 +150,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"app stop", "", 2, "", "missing NAME; usage: ropewalk app stop NAME"},
 		{"status now", "", 2, "", `unexpected argument "now"`},
 		{"key list", "", 0, nothing, "There are no API keys"},
-		{"key create laptop", "", 0, "rwk_", "It is not shown again"},
+		{"key create laptop", "", 0, "rwk_", "It will not be shown again"},
 		{"key create laptop --json", "", 0, `"key": "rwk_`, ""},
 		{"chat hello", "", 1, "", "models.default"},
 		{"chat --conversation nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
@@ -187,10 +187,10 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"client-config chatgpt --write", "", 2, "", "no configuration file"},
 		{"context set away", "", 2, "", "--server https://"},
 		{"context set away http://127.0.0.1:1", "", 2, "", "usage: ropewalk context set NAME [--server URL]"},
-		{"context set away --server http://127.0.0.1:1", "", 0, "", "Commands use the context away: http://127.0.0.1:1"},
+		{"context set away --server http://127.0.0.1:1", "", 0, "", "Commands now use the context away: http://127.0.0.1:1"},
 		{"app list", "", 1, "", "cannot reach the server at http://127.0.0.1:1, which the current context \"away\" (`ropewalk context list`) specifies: "},
-		{"context remove away", "", 0, "", "Commands use the server on this machine."},
-		{"context set here --server " + url, "", 0, "", "Commands use the context here: " + url},
+		{"context remove away", "", 0, "", "Commands now use the server on this machine."},
+		{"context set here --server " + url, "", 0, "", "Commands now use the context here: " + url},
 		{"context list", "", 0, "here", ""},
 		{"app list --context elsewhere", "", 2, "", `no context "elsewhere"`},
 		{"app list --server http://127.0.0.1:1", "", 1, "", "ropewalk up"},
@@ -315,7 +315,7 @@ func TestClientConfigSaysHowAClientGetsAKeyThatTheEndpointAccepts(t *testing.T) 
 				t.Errorf("%s with %s: status %d, %s", client, name, status, errs)
 			}
 			if strings.Contains(out+errs, "canary") || client != "chatgpt" && !strings.Contains(out, "API_KEY") {
-				t.Errorf("%s with %s: the entry has no reference to a key, or the key itself: %s", client, name, out)
+				t.Errorf("%s with %s: the entry does not refer to a key, or it contains the key itself: %s", client, name, out)
 			}
 		}
 	}
@@ -443,5 +443,3 @@ func TestManualPagesAndCompletionAreGeneratedFromTheCommands(t *testing.T) {
 		}
 	}
 }
-
-// New users type the command blocks in the guides.

@@ -69,7 +69,7 @@ func commandBlocks(t *testing.T, page string) []block {
 	return found
 }
 
-// pages returns README.md and all pages in docs/.
+// pages returns README.md, CONTRIBUTING.md and all pages in docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(testenv.Root(t), "docs", "*.md"))

@@ -72,7 +72,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 			"auth: {adapter: oidc, issuer: \"https://10.255.255.1\", clientId: x}\n", []string{"does not connect to 10.255.255.1", "auth.allowPrivateNetwork: true"},
 		},
 		"an issuer without its slash": {
-			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/slash\", clientId: x}\n", []string{`calls itself "` + provider.URL + `/slash/"`, "including a slash at the end"},
+			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/slash\", clientId: x}\n", []string{`calls itself "` + provider.URL + `/slash/"`, "including any trailing slash"},
 		},
 		"the issuer for all tenants": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/all\", clientId: x}\n", []string{"auth.issuer to the issuer of one tenant"},
@@ -89,7 +89,7 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		},
 		"a scope that the provider does not offer, and a client that it does not know": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "\", clientId: x, redirectUri: \"http://127.0.0.1/v1/auth/callback\", scopes: [openid, profile]}\n",
-			[]string{`auth.scopes: the provider does not offer "profile"`, "the provider refuses the client id"},
+			[]string{`auth.scopes: the provider does not offer "profile"`, "the provider may have refused the client id"},
 		},
 		"a plugin that does not exist": {"sessionStore: {adapter: nothing}\n", []string{"nothing"}},
 		"a plugin whose file changed": {

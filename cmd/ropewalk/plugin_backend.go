@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
@@ -33,8 +35,8 @@ func (t *trial) checkBackend() error {
 		return err
 	}
 	named := ""
-	for name, value := range settings {
-		if bytes.Contains(value, []byte(backendPlaceholder)) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if named == "" && bytes.Contains(settings[name], []byte(backendPlaceholder)) {
 			named = name
 		}
 	}

@@ -23,8 +23,8 @@ func newSlots() *slots {
 	return &slots{total: make(chan struct{}, maxRenewals), each: map[string]*slot{}}
 }
 
-// acquire waits for a slot for each key, and then for one of the total number, so a call that waits for its key does
-// not hold up renewals with other keys. ok is false if ctx ended first; call release in either case. All callers must
+// acquire waits for a slot for each key, and then for one of the slots shared by all keys, so a call that waits for its
+// key does not hold up renewals with other keys. ok is false if ctx ended first; call release in either case. All callers must
 // pass the same kinds of keys in the same order, or two calls could wait for each other.
 func (s *slots) acquire(ctx context.Context, keys ...string) (release func(), ok bool) {
 	var releases []func()

@@ -23,8 +23,8 @@ type app struct {
 	dialog  *interact.Dialog
 
 	turn  chan struct{}    // holds one token while a command is running
-	retry chan struct{}    // capacity 1; receives when a crashed remote app is called
-	wake  chan struct{}    // capacity 1; receives when a sleeping app is needed
+	retry chan struct{}    // capacity 1; signalled when a crashed remote app is called
+	wake  chan struct{}    // capacity 1; signalled when a sleeping app is needed
 	rest  chan chan<- bool // receives to put the app to sleep now; the reply reports whether it may sleep
 	used  atomic.Int64     // when it last started running or took a slot for a call, in Unix nanoseconds
 
@@ -75,7 +75,7 @@ func (m *Manager) newApp(record core.Installation) *app {
 const sameState core.State = ""
 
 // transition changes the app. Nothing else may change it. A transition that core.State does not allow is rejected and
-// logged as a bug. When those who wait for the new state continue, the catalog already contains changed lists.
+// logged as a bug. By the time anything waiting for the new state resumes, the catalog contains the changed lists.
 func (a *app) transition(next core.State, change func(*view)) bool {
 	a.mu.Lock()
 	old := a.now.Load()

@@ -34,9 +34,9 @@ const (
 	modeSilent   = "silent"   // reads but never responds
 	modeJunk     = "junk"     // serves, with lines on stdout that are not messages
 	modeFlood    = "flood"    // serves, after 60 MB on stderr
-	modeTree     = "tree"     // serves, with a child, a grandchild and a process in its own session
+	modeTree     = "tree"     // serves, with three child processes, two of them in their own sessions
 	modeFuse     = "fuse"     // serves, unless a file named fuse is in its data directory
-	modeLeaf     = "leaf"     // a descendant: waits forever
+	modeLeaf     = "leaf"     // a child process: waits for an hour
 	modeWithView = "withview" // serves, and its first tool has a view
 	modeTalk     = "talk"     // serves, asks, logs and announces updates
 	modeOld      = "old"      // like talk, but only in the older revisions
@@ -60,7 +60,7 @@ func bundleMain(args []string) int {
 	case modeNew:
 		return newOnly()
 	case modeGrumpy:
-		return answerAll(`"error":{"code":-32000,"message":"no licence for this machine"}`)
+		return answerAll(`"error":{"code":-32000,"message":"no license for this machine"}`)
 	case modeFuture:
 		return answerAll(`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"f","version":"1"}}`)
 	case modeLeaf:
@@ -86,7 +86,7 @@ func bundleMain(args []string) int {
 	return 0
 }
 
-// plant starts descendants and writes their process IDs where the test looks for them.
+// plant starts three children and writes their process IDs where the test looks for them.
 func plant() {
 	var pids []string
 	for i := range 3 {
@@ -128,7 +128,7 @@ func bundleServer(mode string) *mcp.Server {
 		SupportedProtocolVersions: versions,
 		Instructions:              "Call echo first.",
 		SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
-			<-time.After(50 * time.Millisecond) // a call that does not wait for the subscription comes first
+			<-time.After(50 * time.Millisecond) // slow, so that a call that does not wait for the subscription overtakes it
 			return nil
 		},
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
@@ -223,7 +223,7 @@ func manifest(t *testing.T, name, mode string, more map[string]any) []byte {
 		t.Fatal(err)
 	}
 	m := map[string]any{
-		"manifest_version": "0.3", "name": name, "version": "1.2.3", "description": "a bundle of the tests",
+		"manifest_version": "0.3", "name": name, "version": "1.2.3", "description": "a test bundle",
 		"author": map[string]string{"name": "tests"},
 		"server": map[string]any{
 			"type": "binary", "entry_point": "server",

@@ -25,7 +25,7 @@ type Records interface {
 	ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error)
 	// DeleteInstallation deletes a record. It is not an error if the record does not exist or has a different ID.
 	DeleteInstallation(ctx context.Context, workspace, name, id string) error
-	// Uninstall removes a record. RestoreInstallation can bring it back before the time in until. It is not an error
+	// Uninstall removes a record. RestoreInstallation can bring it back until the given time. It is not an error
 	// if the record does not exist or has a different ID.
 	Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error
 	// RestoreInstallation returns core.CodeNotFound if no app of this name was uninstalled, or if the time to restore
@@ -120,7 +120,7 @@ type Options struct {
 	Logger     hclog.Logger
 	Metrics    Metrics // nil to record nothing
 
-	HostEnv map[string]string // the host's environment; apps get an allow-list of it
+	HostEnv map[string]string // the host's environment; apps get only the variables on an allowlist
 	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
 
 	Accounts    Accounts             // nil if linked accounts are not supported
@@ -133,7 +133,7 @@ type Options struct {
 	StartTimeout        time.Duration // from launch to the first list of tools; default 60 s
 	Grace               time.Duration // how long a process may take to exit before it is killed; default 5 s
 	Idle                time.Duration // how long until an unused app sleeps, unless configured per app; 0 means never
-	MaxAwake            int           // above this number of awake apps, apps sleep if they may; 0 means no limit
+	MaxAwake            int           // when more apps than this are awake, idle ones that may sleep are put to sleep; 0 means no limit
 	MemoryIsShort       func() bool   // whether memory is short on this machine or for the server; nil means never
 	RestartWait         time.Duration // how long a call waits for an app that is starting; default 10 s
 	CallTimeout         time.Duration // how long an app may be silent during a call; default 5 min

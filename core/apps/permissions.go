@@ -59,7 +59,7 @@ func (m *Manager) newGuard() *permit.Guard {
 	}
 }
 
-// Permissions returns the permissions of an app, as far as the caller may see them.
+// Permissions returns those permissions of an app that the caller may see.
 func (m *Manager) Permissions(c core.Caller, name string) (Permissions, error) {
 	a, err := m.find(c.Workspace.ID, name)
 	if err != nil {

@@ -232,7 +232,7 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothingBehind(t *testing.T) {
 		{"a command that is missing", bundleDir(t, "@test/x", modeNormal, with("no-such-command-here")), []string{"no-such-command-here", "PATH"}},
 		{"a process that exits", bundleDir(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
 		{"a bundle file whose process exits", bundleFile(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
-		{"a bundle that refuses", bundleDir(t, "@test/x", modeGrumpy, nil), []string{"initialize failed", "no licence for this machine"}},
+		{"a bundle that refuses", bundleDir(t, "@test/x", modeGrumpy, nil), []string{"initialize failed", "no license for this machine"}},
 		{"a bundle with an unknown revision", bundleDir(t, "@test/x", modeFuture, nil), []string{"initialize failed", "2099-01-01"}},
 		{"a process that never responds", bundleDir(t, "@test/x", modeSilent, nil), []string{"initialize timed out after 1s"}},
 	} {

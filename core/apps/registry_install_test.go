@@ -149,8 +149,8 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	expect(t, "version", app.Version, "9.9.9")
 }
 
-// installer creates a directory with a script that replaces npm, uv or python3 as far as the manager uses it. The
-// script records its arguments and environment.
+// installer creates a directory with a script that stands in for npm, uv or python3, covering only what the
+// manager uses. The script records its arguments and environment.
 func installer(t *testing.T, name, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -81,7 +81,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 		says string
 	}{
 		{"wrong credentials", guarded.URL + "/far", true, "401"},
-		{"nobody listens", down.URL + "/far", true, "remote server"},
+		{"nothing is listening", down.URL + "/far", true, "remote server"},
 		{"an address that apps may not connect to", guarded.URL + "/far", false, "may not connect to"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ type view struct {
 	state          core.State
 	awaited        bool              // it is about to start without a command: it is new on this server, or is being replaced or restarted
 	instance       instance.Instance // nil unless running and awake
-	asleep         bool              // it runs as far as clients can see, but has no process until it is needed
+	asleep         bool              // as far as clients can tell it runs, but has no process until it is needed
 	instructions   string            // those of the instance that was put to sleep
 	servesSkills   bool              // whether the instance that was put to sleep serves skills
 	offer          core.Offer        // kept while crashed or about to start, so that tools do not disappear during a restart

@@ -73,7 +73,7 @@ func TestAcceptedManifests(t *testing.T) {
 		"unknown keys":                                 with(minimal(), "x-vendor", map[string]any{"a": 1}),
 		"a uv server without mcp_config":               with(minimal(), "server", map[string]any{"type": "uv", "entry_point": "src/server.py"}),
 		"a name without a scope":                       with(minimal(), "name", "hello"),
-		"a title with spaces as name":                  with(minimal(), "name", "Hello World"),
+		"a title with spaces as the name":              with(minimal(), "name", "Hello World"),
 		"a version with build data":                    with(minimal(), "version", "1.0.0-rc.1+build_5"),
 		"a manifest's own PYTHONPATH":                  with(minimal(), "server.mcp_config.env", map[string]any{"PYTHONPATH": "${__dirname}/lib"}),
 		"a variable that contains a user_config value": with(with(minimal(), "server.mcp_config.env", map[string]any{"KEY": "${user_config.k}"}), "user_config.k", map[string]any{"type": "string"}),
@@ -98,7 +98,7 @@ func TestAManifestProblemNamesItsField(t *testing.T) {
 		want  string
 	}{
 		"no manifest_version":                 {"manifest_version", nil, "manifest_version: is required"},
-		"a manifest_version of the future":    {"manifest_version", "0.9", `manifest_version: is "0.9"`},
+		"a future manifest_version":           {"manifest_version", "0.9", `manifest_version: is "0.9"`},
 		"a manifest_version that is a number": {"manifest_version", 0.3, "manifest_version: is a JSON number; it must be a string"},
 		"no name":                             {"name", nil, "name: is required"},
 		"a name with control characters":      {"name", "a\nb", "name: must be"},
@@ -112,7 +112,7 @@ func TestAManifestProblemNamesItsField(t *testing.T) {
 		"no server":                           {"server", nil, "server.type: is required"},
 		"an unknown server type":              {"server.type", "ruby", `server.type: is "ruby"`},
 		"neither entry point nor command":     {"server", map[string]any{"type": "node"}, "server.entry_point: is required"},
-		"an entry point outside":              {"server.entry_point", "../x.js", `server.entry_point: is "../x.js"`},
+		"an entry point outside the bundle":   {"server.entry_point", "../x.js", `server.entry_point: is "../x.js"`},
 		"an absolute entry point":             {"server.entry_point", "/bin/sh", `server.entry_point: is "/bin/sh"`},
 		"a command that is missing":           {"server.mcp_config.command", nil, "server.mcp_config.command: is required"},
 		"arguments that are one string":       {"server.mcp_config.args", "-x", "server.mcp_config.args: is a JSON string; it must be a list"},

@@ -63,7 +63,7 @@ func (l *loop) compactIfTooLong(ctx context.Context, emit Emit) {
 		return
 	}
 	if _, err := l.compact(ctx, emit, room); err != nil && ctx.Err() == nil {
-		l.e.log.Warn("could not summarize a conversation; the model gets all of it", "conversation", l.conversation, "model", l.llm.full, "error", err)
+		l.e.log.Warn("could not summarize a conversation; the model gets it without a summary", "conversation", l.conversation, "model", l.llm.full, "error", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func (l *loop) shrink(ctx context.Context, emit Emit, answer model.Answer, err e
 	return changed
 }
 
-// compact reduces the messages to at most room bytes, as far as possible. It reports whether it changed them.
+// compact reduces the messages to at most room bytes if possible. It reports whether it changed them.
 func (l *loop) compact(ctx context.Context, emit Emit, room int) (changed bool, err error) {
 	l.messages, changed = shortenResults(l.messages)
 	if changed && sizeOf(l.messages) <= room {

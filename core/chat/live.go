@@ -69,9 +69,9 @@ func (d *detached) close(ctx context.Context) error {
 	})
 }
 
-// Detach starts a run that continues when its client disconnects. It ends after an hour, when the context that within
-// derives from the engine's ends, or when the engine closes (as Incomplete). The derived context must end when the
-// person loses access. done is called at the end.
+// Detach starts a run that continues when its client disconnects. It ends after an hour, when the engine closes (as
+// Incomplete), or when the context returned by within ends. That context must end when the person loses access. done is
+// called at the end.
 func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context, context.CancelFunc), done func()) *Live {
 	l := &Live{id: run.id, ended: make(chan struct{}), grown: make(chan struct{}), first: 1}
 	d := e.detached

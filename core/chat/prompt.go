@@ -30,7 +30,7 @@ func (e *Engine) Instructions(ctx context.Context, c core.Caller) (string, error
 }
 
 // SetInstructions replaces the instructions of the caller's workspace, which are part of the system prompt of every
-// run that starts there. An empty text removes them.
+// run that starts there. An empty string removes them.
 func (e *Engine) SetInstructions(ctx context.Context, c core.Caller, text string) error {
 	if n := utf8.RuneCountInString(text); n > maxInstructions {
 		return core.Errorf(core.CodeBadRequest, "instructions has %d characters; the limit is %d", n, maxInstructions)

@@ -149,7 +149,7 @@ func TestAModelGetsAnExcerptOfALongResultAndCanReadTheRest(t *testing.T) {
 		`{"match":{"userMessage":"more","turnIndex":3},"response":{"content":"Done."}}`)
 	answer, _ = h.must(chat.Request{Message: "more", ConversationID: answer.ConversationID, AllowedTools: []string{"files__*"}})
 	read := answer.ToolCalls[0]
-	if want := strings.Repeat("é", 10) + "üooo"; !read.OK || !strings.HasPrefix(read.Output, want) || !strings.HasSuffix(read.Output, "[Characters 59990 to 80001 of 80001. That is the end of the result.]") {
+	if want := strings.Repeat("é", 10) + "üooo"; !read.OK || !strings.HasPrefix(read.Output, want) || !strings.HasSuffix(read.Output, "[Characters 59990-80000 of 80001. That is the end of the result.]") {
 		t.Errorf("reading the rest with %s: %.200q", arguments, read.Output)
 	}
 }

@@ -169,7 +169,7 @@ func (s *toolset) addSearchResult(name string, result json.RawMessage) {
 
 // choose returns the most important tools that fit, in listing order: the server's own tools, those of the app that
 // the person is looking at, those found or called before, and the skill's. If there is no search tool to find the
-// others, they follow in listing order as far as they fit.
+// others, as many of them as fit follow in listing order.
 func (s *toolset) choose() []modelTool {
 	ranks := []func(modelTool) bool{
 		func(t modelTool) bool { return t.tool.Server == tools.SystemServer },

@@ -20,7 +20,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	var o Options
 	builtins(&o)
-	o.Environment = Environment{"A": "canary-of-the-environment"}
+	o.Environment = Environment{"A": "canary-from-the-environment"}
 	sc, err := schema.New(o.Adapters)
 	if err != nil {
 		f.Fatal(err)
@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		if err != nil {
 			if strings.Contains(err.Error(), "canary-of") {
-				t.Fatalf("a problem shows a value of the environment: %v", err)
+				t.Fatalf("a problem shows the value of an environment variable: %v", err)
 			}
 			if said(t, err) == "" {
 				t.Fatal("an error without a problem")

@@ -168,7 +168,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY],
 
 func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
 	host, port := "localhost", 9
-	env := Environment{EnvAPIKey: "the-key-of-the-environment", EnvMaxSessions: " 5 ", EnvSessionTTL: "6", EnvAllowedOrigins: "https://a.b, https://c.d,"}
+	env := Environment{EnvAPIKey: "the-key-from-the-environment", EnvMaxSessions: " 5 ", EnvSessionTTL: "6", EnvAllowedOrigins: "https://a.b, https://c.d,"}
 	file := "apiKey: the-key-of-the-file\nhttp: {port: 1, host: 0.0.0.0, allowedOrigins: ['https://file']}\nmcp: {maxSessions: 2, sessionTtlSeconds: 3}\n"
 	cases := []struct {
 		name string
@@ -177,9 +177,9 @@ func TestAFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault(t *testing.T) {
 	}{
 		{"nothing", mustLoad(t, "", nil), "127.0.0.1 27247 100 8h0m0s [] "},
 		{"a file", mustLoad(t, file, nil), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
-		{"a file and the environment", mustLoad(t, file, env), "0.0.0.0 1 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
+		{"a file and the environment", mustLoad(t, file, env), "0.0.0.0 1 5 6s [https://a.b https://c.d] the-key-from-the-environment"},
 		{"all three", mustLoad(t, file, env, func(o *Options) { o.Flags = Flags{Host: &host, Port: &port} }),
-			"localhost 9 5 6s [https://a.b https://c.d] the-key-of-the-environment"},
+			"localhost 9 5 6s [https://a.b https://c.d] the-key-from-the-environment"},
 		{"an empty variable is treated as unset", mustLoad(t, file, Environment{EnvAllowedOrigins: ""}), "0.0.0.0 1 2 3s [https://file] the-key-of-the-file"},
 	}
 	for _, c := range cases {

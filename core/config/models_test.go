@@ -17,7 +17,7 @@ func TestModelsAreReadWithTheirProviders(t *testing.T) {
     local: {type: openai, baseUrl: "http://127.0.0.1:11434/v1/"}
     anthropic: {apiKey: "of the file"}
 skills: {directories: [more, /abs]}
-`, Environment{"ANTHROPIC_API_KEY": "of the environment", "OPENAI_API_KEY": "sk-env"})
+`, Environment{"ANTHROPIC_API_KEY": "from the environment", "OPENAI_API_KEY": "sk-env"})
 	base := filepath.Dir(c.File)
 	equal(t, "models.default", c.Models.Default, "local:qwen3")
 	equal(t, "models.fast", c.Models.Fast, "anthropic:claude-haiku-4-5")

@@ -51,7 +51,7 @@ func TestThePageIsServedAtEachScreenAndNowhereElse(t *testing.T) {
 	}
 }
 
-func TestThePagesPolicyNamesOnlyThisServer(t *testing.T) {
+func TestThePagesPolicyAllowsOnlyThisServerAndTheViewOrigin(t *testing.T) {
 	for name, c := range map[string]struct {
 		o      Options
 		frames string
@@ -185,6 +185,6 @@ func TestTheAssetsAreSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if total > 3<<20 {
-		t.Errorf("the assets add %d bytes to the executable, at most 3 MiB are allowed", total)
+		t.Errorf("the assets add %d bytes to the executable; at most 3 MiB is allowed", total)
 	}
 }

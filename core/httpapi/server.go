@@ -99,7 +99,7 @@ func New(o Options) *Server {
 		ReadTimeout:                  o.Timeouts.Header,
 		WriteTimeout:                 o.Timeouts.Write,
 		IdleTimeout:                  o.Timeouts.Idle,
-		JSONEncoder:                  func(v any) ([]byte, error) { return rawjson.Encode(v) }, // HTML escapes make a text of < six times as long
+		JSONEncoder:                  func(v any) ([]byte, error) { return rawjson.Encode(v) }, // HTML escaping would write each "<" as six bytes
 		ErrorHandler: func(c *fiber.Ctx, err error) error {
 			s.fail(c.Context(), err)
 			return nil

@@ -286,7 +286,7 @@ func (l *Link) Err() error {
 // Close closes the connection; pending calls return ErrClosed. It deletes a remote session, which takes up to 5 s. It
 // is safe to call more than once.
 func (l *Link) Close() error {
-	l.fail(errors.New("closed by the server"))
+	l.fail(errors.New("closed by Ropewalk"))
 	err := l.conn.Close()
 	_ = l.session.Close() // the connection was just closed, so this error adds nothing
 	return err

@@ -22,9 +22,9 @@ import (
 func newPeer(t *testing.T, capabilities string, o Options) (*Link, *peer) {
 	t.Helper()
 	in, out, p := pipes(t)
-	shaken := make(chan struct{})
+	answered := make(chan struct{})
 	go func() {
-		defer close(shaken)
+		defer close(answered)
 		p.initialize = p.read()
 		p.answer(p.initialize, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+capabilities+
 			`,"instructions":"be new","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"2.0"}}}`)
@@ -34,7 +34,7 @@ func newPeer(t *testing.T, capabilities string, o Options) (*Link, *peer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-shaken
+	<-answered
 	t.Cleanup(func() { _ = l.Close() })
 	return l, p
 }

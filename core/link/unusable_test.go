@@ -112,10 +112,10 @@ func TestTheErrorFromARefusedHandshakeIsReportedUnchanged(t *testing.T) {
 		var m message
 		_ = json.NewDecoder(r.Body).Decode(&m)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no licence"}}`, m.ID)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no license"}}`, m.ID)
 	}))
 	_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	if !errors.Is(err, ErrRefused) || err.Error() != "handshake: the app refused the handshake: no licence" {
+	if !errors.Is(err, ErrRefused) || err.Error() != "handshake: the app refused the handshake: no license" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// headerLastEvent contains the ID of the last event that a client received on a stream that broke.
+// headerLastEvent is the header with the ID of the last event that a client received on a stream that broke.
 const headerLastEvent = "Last-Event-ID"
 
 // get opens the session's stream of server messages. A session has at most one.

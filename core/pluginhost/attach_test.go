@@ -79,7 +79,7 @@ func TestAnAttachedPluginAnswersUntilEitherEndDisconnectsAndNoCallFails(t *testi
 	s := openStore(t, h, config.Plugin{Adapter: "child"})
 	stop := make(chan struct{})
 	failed := callUntil(t, s, stop, "env:PATH", "env:TZ", "slow")
-	for _, end := range []string{"detach", "kill", "close the connection"} {
+	for _, end := range []string{"detach", "kill", "terminate"} {
 		process, socket := startAlone(t, "child")
 		detach, ended := attach(t, h, socket)
 		if got := answeredBy(t, s); got != "developer" {

@@ -17,7 +17,7 @@ func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	owner := core.Owner().User.ID
 	switch {
 	case from == into:
-		return core.Errorf(core.CodeInvalidInput, "from must be another user")
+		return core.Errorf(core.CodeInvalidInput, "from must not be the same user as the one to merge into")
 	case from == owner || into == owner:
 		return core.Errorf(core.CodeForbidden, "the instance's owner cannot be merged with a user")
 	}
@@ -46,7 +46,7 @@ func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 
 // mergeStatements returns the statements that move everything that belongs to the user $1 to the user $2.
 func mergeStatements() []string {
-	return []string{ // ordered so that no constraint breaks
+	return []string{ // ordered so that no constraint is violated
 		`UPDATE accounts SET is_default = 0 WHERE owner = $1 AND EXISTS (SELECT 1 FROM accounts o WHERE o.owner = $2
 		AND o.workspace = accounts.workspace AND o.app = accounts.app AND o.is_default <> 0)`,
 		`UPDATE accounts SET owner = $2 WHERE owner = $1`,

@@ -299,9 +299,9 @@ func (n *Namespace) readMore(ctx context.Context, c core.Caller, id string, offs
 	end := offset + utf8.RuneCountInString(part)
 	note := "That is the end of the result."
 	if end < r.Length {
-		note = fmt.Sprintf("Read on with offset %d.", end)
+		note = fmt.Sprintf("To continue, use offset %d.", end)
 	}
-	return plainText(fmt.Sprintf("%s\n\n[Characters %d to %d of %d. %s]", part, offset, end, r.Length, note)), nil
+	return plainText(fmt.Sprintf("%s\n\n[Characters %d-%d of %d. %s]", part, offset, end-1, r.Length, note)), nil
 }
 
 // kept returns a part of a stored result. The error is core.CodeNotFound if the caller has no such result, or if the

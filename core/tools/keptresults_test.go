@@ -206,7 +206,7 @@ func TestAResultCanBeReadToItsEnd(t *testing.T) {
 	if all != text || parts < 8 {
 		t.Errorf("%d parts contain %d of %d bytes", parts, len(all), len(text))
 	}
-	if part, _ := read(me, map[string]any{"id": "ropewalk://system/results/" + id, "offset": 30_000, "length": 2}); part != "木E\n\n[Characters 30000 to 30002 of 30004. Read on with offset 30002.]" {
+	if part, _ := read(me, map[string]any{"id": "ropewalk://system/results/" + id, "offset": 30_000, "length": 2}); part != "木E\n\n[Characters 30000-30001 of 30004. To continue, use offset 30002.]" {
 		t.Errorf("by its URI: %s", part)
 	}
 	key, other := me, caller("ws_b", core.RoleMember)

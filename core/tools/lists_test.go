@@ -123,7 +123,7 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 				t.Errorf("the app received %v (%v), want %s", y.asked(), err, c.want)
 			}
 			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
-				t.Error("the app should not be served in another workspace")
+				t.Error("a request in another workspace should not reach the app")
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestSharedURIsContainTheirAppInResultsAsWell(t *testing.T) {
 	}
 }
 
-func TestAListIsMarshalledOnceForAllCallersWhoSeeTheSameList(t *testing.T) {
+func TestAListIsMarshaledOnceForAllCallersWhoSeeTheSameList(t *testing.T) {
 	y := twoApps()
 	features := config.Features{}
 	n := newNamespace(y, &events{}, features, system("everyone", false), system("admins", true), system("flagged", false, "bundleManagement"))
@@ -379,6 +379,6 @@ func TestResourcesAreFoundByEquivalentURIs(t *testing.T) {
 	y.SetOffer("ws_a", &core.Offer{Resources: []core.Resource{resource("notes", "both://é"), resource("other", "both://%c3%a9")}})
 	_, err := newNamespace(y, &events{}, nil).ReadResource(t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(`{"uri":"both://%C3%A9"}`)})
 	if core.CodeOf(err) != core.CodeResourceNotFound || !strings.Contains(err.Error(), "several apps") {
-		t.Errorf("reading a URI that two apps have returned %v", err)
+		t.Errorf("the result of reading a URI listed by two apps: %v", err)
 	}
 }

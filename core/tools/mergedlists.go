@@ -133,7 +133,7 @@ func (n *Namespace) forgetViews(string) {
 	maps.DeleteFunc(n.merged, func(k listsKey, _ *mergedLists) bool { return k.views != nil })
 }
 
-// newMergedLists merges the apps' lists, as far as views show them, and adds the app's prefix to tools and prompts.
+// newMergedLists merges what views show of the apps' lists, and adds the app's prefix to tools and prompts.
 func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLists {
 	shown := views.Narrow(offer)
 	o := shown.Offer

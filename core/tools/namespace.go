@@ -200,7 +200,7 @@ func (n *Namespace) seen(c core.Caller) {
 }
 
 // list returns the tools of apps and those of the server's own tools whose bit is set in mask. If search is true, it
-// returns the tools that find and call the others, and the favorites.
+// returns the tools that find and call the others, and the favourites.
 func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 	if search {
 		return n.searchList(r, mask)
@@ -277,8 +277,8 @@ func (n *Namespace) CheckForm(form, content json.RawMessage) error {
 	return n.validator.CheckForm(form, content)
 }
 
-// Instructions returns the instructions of the running apps, by server name, if c sees one of the app's tools, prompts
-// or resources. Hidden characters are replaced with their code points, as in descriptions. An app with held tools is
+// Instructions returns the instructions of each running app that offers c at least one tool, prompt or resource, by
+// server name. Hidden characters are replaced with their code points, as in descriptions. An app with held tools is
 // left out: its instructions may have changed together with the tools.
 func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
 	all := n.o.Apps.Instructions(c.Workspace.ID)
@@ -298,7 +298,7 @@ func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
 	return seen
 }
 
-// offers reports whether an offer contains anything of an app, and none of its tools is held.
+// offers reports whether an offer contains anything from an app, with none of that app's tools held.
 func offers(o *core.Offer, server string) bool {
 	if slices.ContainsFunc(o.Held, func(t core.HeldTool) bool { return t.Server == server }) {
 		return false

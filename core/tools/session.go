@@ -122,7 +122,7 @@ func (s *Session) end(ctx context.Context) bool {
 // errors are those of ReadResource, and core.CodeBadRequest for a URI that is too long.
 func (s *Session) Subscribe(ctx context.Context, uri string) error {
 	if len(uri) > maxKeptURI {
-		return core.Errorf(core.CodeBadRequest, "the uri of a subscription can have at most %d bytes", maxKeptURI)
+		return core.Errorf(core.CodeBadRequest, "the uri of a subscription must be at most %d bytes long", maxKeptURI)
 	}
 	at, _, err := s.n.find(*s.caller.Load(), From{Session: s, Stateless: s.id == ""}, uri)
 	if err != nil {

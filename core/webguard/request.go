@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// RequestInfo describes one request, as far as it is known. All methods may be called on a nil *RequestInfo, which
+// RequestInfo is what is known about one request. All methods may be called on a nil *RequestInfo, which
 // stands for a request that nothing is recorded about.
 type RequestInfo struct {
 	Route     string // the pattern of the path; "" if none matched

@@ -31,7 +31,7 @@ func TestSchemathesisFindsNoFaultsInDevMode(t *testing.T) {
 
 func TestSchemathesisFindsNoFaultsWithAKey(t *testing.T) {
 	t.Parallel()
-	const key = "a-key-of-the-tests-0123"
+	const key = "a-test-key-0123456789"
 	bundle := everything(t)
 	s := serve(t, "apiKey: "+key+"\nmodels: "+models(t)+"\napps:\n  everything: {path: "+bundle+"}\n", "PATH="+onlyNode(t))
 	s.Key = key

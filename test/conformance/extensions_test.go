@@ -19,7 +19,7 @@ func extensionScenarios() map[string]int { return map[string]int{"tasks-": 10, "
 // skipped returns the scenarios that the suite skips completely or in part, with the reasons.
 func skipped() map[string]string {
 	return map[string]string{
-		"tasks-status-notifications": "the suite has no check for them yet, but the end-to-end tests have",
+		"tasks-status-notifications": "the suite does not check them yet, but the end-to-end tests do",
 		"sep-2640-skills-directory":  "resources/directory/read is optional, and the server does not declare it",
 	}
 }

@@ -14,7 +14,7 @@ import (
 // can obtain an account through another person's link.
 func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	t.Parallel()
-	const key = "a-key-of-the-tests-0123"
+	const key = "a-test-key-0123456789"
 	p := testenv.StartModelProvider(t)
 	p.Say(t,
 		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A change"}}`,

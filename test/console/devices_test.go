@@ -17,7 +17,7 @@ import (
 // there.
 func TestTheConsoleFitsTouchScreensAndMediumPages(t *testing.T) {
 	t.Parallel()
-	const token = "a-token-of-the-tests-0123"
+	const token = "a-test-token-0123456789"
 	provider := httptest.NewServer(http.HandlerFunc(answerDevices))
 	t.Cleanup(provider.Close)
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")

@@ -6,7 +6,7 @@ const { context, page, problems } = await open();
 const app = (await (await fetch(`${facts.url}/v1/apps`)).json()).apps[0];
 const stream = (events) => ({ contentType: "text/event-stream", body: events.map(({ event, ...data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("") });
 
-// leave closes the page. Otherwise the page would reconnect and receive the events meant for the next one.
+// leave navigates away from the app. Otherwise the page would reconnect and receive the events meant for the next one.
 async function leave() {
   await page.goto("about:blank");
   await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -95,7 +95,7 @@ await page.waitForFunction((list) => {
   list.scrollTop = 0;
   return list.querySelector("[aria-posinset='1']")?.textContent.includes("The new title");
 }, await list.elementHandle());
-assert.deepEqual([...new Set(asked)], [0], `the page requested the pages from ${asked}`);
+assert.deepEqual([...new Set(asked)], [0], `the app requested conversations starting at ${asked}`);
 assert.equal(await list.locator("li").first().getAttribute("aria-setsize"), String(conversations));
 await leave();
 

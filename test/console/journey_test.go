@@ -29,7 +29,7 @@ func quoted(text string) string {
 // and answers an app's question. Activity and the audit trail show all of this. Then the person logs out.
 func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 	t.Parallel()
-	const key = "a-key-of-the-tests-0123"
+	const key = "a-test-key-0123456789"
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "note.txt"), []byte("the words of the note"), 0o600); err != nil {
 		t.Fatal(err)

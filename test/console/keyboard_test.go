@@ -11,7 +11,7 @@ import (
 // it.
 func TestTheConsoleCanBeUsedWithOnlyTheKeyboard(t *testing.T) {
 	t.Parallel()
-	const key = "a-key-of-the-tests-0123"
+	const key = "a-test-key-0123456789"
 	p := testenv.StartModelProvider(t)
 	p.Say(t,
 		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A greeting"}}`,

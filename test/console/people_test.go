@@ -13,7 +13,7 @@ import (
 // with the same profile.
 func TestTwoPeopleWhoLogInWithOpenIDNeverSeeEachOthersData(t *testing.T) {
 	t.Parallel()
-	const key = "a-key-of-the-tests-0123"
+	const key = "a-test-key-0123456789"
 	p := testenv.StartModelProvider(t)
 	p.Say(t,
 		`{"match":{"systemMessage":"Write a title","userMessage":"harbour"},"response":{"content":"Harbour cruise"}}`,

@@ -85,7 +85,7 @@ func TestScreenshotsForTheDocumentation(t *testing.T) {
 	if os.Getenv("ROPEWALK_SCREENSHOTS") == "" {
 		t.Skip("ROPEWALK_SCREENSHOTS is not set")
 	}
-	const key = "a-key-of-the-tests-0123"
+	const key = "a-test-key-0123456789"
 	p := testenv.StartModelProvider(t)
 	p.Say(t, officeTalk()...)
 	port := testenv.FreePort(t)

@@ -64,7 +64,7 @@ func printKey(cmd *cobra.Command, c *cli.Connection, body map[string]any) error 
 		Key, Workspace string
 	}
 	return cli.Do(c, cmd, http.MethodPost, "/v1/keys", body, func(o *cli.Output, k created) error {
-		cmd.PrintErrf("Key %s (%s) for %s, role %s, expires %s. It is not shown again.\n", cli.Printable(k.Name), k.ID, k.Workspace, k.Role, k.expiry())
+		cmd.PrintErrf("Key %s (%s) for %s, role %s, expires %s. It will not be shown again.\n", cli.Printable(k.Name), k.ID, k.Workspace, k.Role, k.expiry())
 		o.Line("%s", k.Key)
 		return nil
 	})

@@ -153,7 +153,7 @@ func instructions(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "instructions [TEXT]", Short: "Show the instructions that every model gets in the workspace, or set them as an admin",
 		Long: "Show the instructions that every model gets in the workspace, or set them if you are an admin of it. With `-`, the text comes from standard input. " +
-			"An empty text removes the instructions.",
+			"Empty input removes the instructions.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -104,7 +104,7 @@ func update(cmd *cobra.Command, c *cli.Connection, name, version, file string, d
 		case a.Version != before.Version:
 			what = "was updated from " + before.Version
 		case after.Since != before.Since, before.Source.Kind == "path":
-			what = "was reinstalled, in the same version"
+			what = "was reinstalled at the same version"
 		}
 		o.Line("%s %s %s; it is %s", a.Name, a.Version, what, o.State(a.Status))
 		return nil

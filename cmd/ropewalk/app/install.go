@@ -84,7 +84,7 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.npm, "npm", "", "an npm package, name@version; without a version, the newest one")
 	flags.StringVar(&f.pypi, "pypi", "", "a PyPI project, name==version or name[extra]==version; without a version, the newest one")
-	flags.StringVar(&f.bin, "bin", "", "with --npm or --pypi: which of the package's commands to run (default its only one, or the one named after the package)")
+	flags.StringVar(&f.bin, "bin", "", "with --npm or --pypi: which of the package's commands to run (default the one named after the package, else its only command)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long the app may take to start, such as 5m (default 1m)")
 	flags.StringVar(&f.command, "command", "", "a command on the server's machine; its arguments follow --")
 	flags.StringVar(&f.as, "as", "", "server name: the prefix of the app's tools")

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -108,21 +107,19 @@ func score(trust int) string {
 // noResults explains which registries were searched without a result, and what to do.
 func (s search) noResults(ctx context.Context, client *apiclient.Client, failed int) string {
 	asked, err := s.asked(ctx, client)
+	from := "registry " + strings.Join(asked, ", ")
 	switch {
-	case err == nil && len(asked) == 0:
-		return "No registry is configured: add one to `registries` in the configuration (docs/apps.md), or install a path, a URL or a package."
 	case err != nil:
-		asked = []string{cmp.Or(s.registry, "the configuration")}
+		from = "the configured registries"
+	case len(asked) == 0:
+		return "No registry is configured: add one to `registries` in the configuration (docs/apps.md), or install a path, a URL or a package."
+	case len(asked) > 1:
+		from = "registries " + strings.Join(asked, ", ")
 	}
-	from := "registry "
-	if len(asked) > 1 {
-		from = "registries "
-	}
-	from += strings.Join(asked, ", ")
 	if failed > 0 && failed < len(asked) {
 		from += " (the ones above did not respond)"
 	}
-	if failed >= len(asked) {
+	if failed > 0 && failed >= len(asked) {
 		return fmt.Sprintf("No bundle was found: %s cannot be searched.", from)
 	}
 	if s.words == "" {

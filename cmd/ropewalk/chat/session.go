@@ -122,7 +122,7 @@ func (p *printer) queue(ctx context.Context, r request, message string, ended <-
 		return false
 	case answer.StopReason == "queued":
 		p.queued = true
-		p.note("Queued; it will be sent when this answer ends.")
+		p.note("Queued; it will be sent when this answer is finished.")
 	default: // the run had ended
 		p.breakLine()
 		p.notes.Line("%s", cli.Printable(answer.Response))

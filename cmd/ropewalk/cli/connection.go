@@ -34,7 +34,7 @@ type Connection struct {
 // Bind adds the connection flags to a command and its subcommands.
 func (c *Connection) Bind(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&c.server, "server", "", "address of the server (default ROPEWALK_SERVER, else the context, else the server of the home)")
+	flags.StringVar(&c.server, "server", "", "address of the server (default ROPEWALK_SERVER, else the context, else the server running for --home)")
 	flags.StringVar(&c.workspace, "workspace", "", "id or name of the workspace (default ROPEWALK_WORKSPACE, else the context, else your only or default one)")
 	flags.StringVar(&c.context, "context", "", "named context (default ROPEWALK_CONTEXT, else the current one)")
 	flags.StringVar(&c.home, "home", "", "home of a server on this machine (default ROPEWALK_HOME, else ~/.ropewalk)")
@@ -45,7 +45,7 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 // the context. Otherwise it is the server that is running for the home or, if there is none, the address in
 // the home's configuration. It is an error if a home was chosen and has neither.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
-	client, err := c.Person(ctx)
+	client, err := c.PersonClient(ctx)
 	if err != nil || client.Workspace == "" {
 		return client, err
 	}
@@ -53,8 +53,8 @@ func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	return client, err
 }
 
-// Person is Client for requests that do not concern a workspace. The client's workspace may be a name.
-func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
+// PersonClient is like Client, for requests that are not about a workspace. The client's workspace may be a name.
+func (c *Connection) PersonClient(ctx context.Context) (*apiclient.Client, error) {
 	contextName, named, err := c.namedContext()
 	if err != nil {
 		return nil, err

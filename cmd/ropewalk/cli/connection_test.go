@@ -25,7 +25,7 @@ func TestTheCredentialsOfAContextAreSentOnlyToItsServer(t *testing.T) {
 		{"login", "a.example", "https://a.example", "", "the-login"},
 		{"login", "http://a.example", "http://a.example", "", ""},
 	} {
-		client, err := (&Connection{context: c.context, server: c.server}).Person(t.Context())
+		client, err := (&Connection{context: c.context, server: c.server}).PersonClient(t.Context())
 		if err != nil || client.Server != c.wantServer || client.Key != c.wantKey || client.Login != c.wantLogin {
 			t.Errorf("%+v: %+v, %v", c, client, err)
 		}

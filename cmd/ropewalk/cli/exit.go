@@ -28,7 +28,7 @@ func Usage(err error) error {
 // Restart marks err as requiring a server restart: exit status 3.
 func Restart(err error) error { return exitError{err, StatusRestart} }
 
-// NotJudged marks err as a test that could not judge everything: exit status 4.
+// NotJudged marks err as coming from a test run that could not check everything: exit status 4.
 func NotJudged(err error) error { return exitError{err, StatusNotJudged} }
 
 // Status returns the exit status for a command's error.

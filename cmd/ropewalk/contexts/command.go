@@ -95,10 +95,10 @@ func save(cmd *cobra.Command, all cli.Contexts) error {
 		return err
 	}
 	if all.Current == "" {
-		cmd.PrintErrln("Commands use the server on this machine.")
+		cmd.PrintErrln("Commands now use the server on this machine.")
 		return nil
 	}
-	cmd.PrintErrf("Commands use the context %s: %s\n", cli.Printable(all.Current), cli.Printable(all.Contexts[all.Current].Server))
+	cmd.PrintErrf("Commands now use the context %s: %s\n", cli.Printable(all.Current), cli.Printable(all.Contexts[all.Current].Server))
 	return nil
 }
 

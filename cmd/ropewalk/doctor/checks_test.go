@@ -67,6 +67,24 @@ func TestAFailureThatFollowsFromAnotherHasNoRemedyOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestALoginPageThatFailsDoesNotMeanThatTheClientIsUnknown(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int][2]string{
+		http.StatusBadRequest:         {"may have refused the client id or the redirect URI (400 Bad Request)", "register auth.clientId"},
+		http.StatusTooManyRequests:    {"the provider's login page returned 429 Too Many Requests", "run doctor again"},
+		http.StatusServiceUnavailable: {"the provider's login page returned 503 Service Unavailable", "run doctor again"},
+	} {
+		provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(provider.Close)
+		e := &examination{config: &config.Config{}}
+		settings := config.NewSettings([]byte(`{"clientId": "x", "redirectUri": "http://127.0.0.1/v1/auth/callback"}`))
+		e.checkLogin(t.Context(), config.Auth{Plugin: config.Plugin{At: "auth", Settings: settings}}, provider.URL)
+		if f := e.Findings; len(f) != 1 || f[0].Result != failed || !strings.Contains(f[0].Detail, want[0]) || !strings.Contains(f[0].Remedy, want[1]) {
+			t.Errorf("%d: %+v", status, f)
+		}
+	}
+}
+
 func TestChecksRunConcurrentlyAndTheirFindingsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	e := &examination{}

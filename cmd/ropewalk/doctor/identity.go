@@ -109,7 +109,7 @@ func issuerRemedy(stated, section string) string {
 	if strings.Contains(stated, "{") { // Entra ID's document for all tenants, whose tokens have different issuers
 		return "set " + section + ".issuer to the issuer of one tenant, with its id in place of the text in braces"
 	}
-	return "set " + section + ".issuer to exactly that, including a slash at the end"
+	return "set " + section + ".issuer to exactly that, including any trailing slash"
 }
 
 // providerRemedy returns what to do if the provider's document could not be read.
@@ -232,6 +232,9 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 	at.RawQuery = query.Encode()
 	remedy := fmt.Sprintf("register %s.clientId at the provider with exactly the redirect URI %s, for the authorization code flow with PKCE", a.At, s.RedirectURI)
 	answer, err := loginResponse(ctx, at.String(), s.RedirectURI)
+	if _, busy := errors.AsType[*statusError](err); busy { // says nothing about the client
+		remedy = "the provider, or a proxy in front of it, is failing or limits requests; run doctor again once that is over"
+	}
 	if err != nil {
 		e.add("login", failed, fmt.Sprintf("%s: %s", endpoint, reason(err)), remedy)
 		return
@@ -240,7 +243,7 @@ func (e *examination) checkLogin(ctx context.Context, a config.Auth, endpoint st
 }
 
 // loginResponse requests the start of a login and describes the provider's response. It returns an error if the
-// provider refuses.
+// provider refuses, and a statusError if it is failing or limits requests.
 func loginResponse(ctx context.Context, address, redirectURI string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -255,8 +258,10 @@ func loginResponse(ctx context.Context, address, redirectURI string) (string, er
 	defer func() { _ = res.Body.Close() }()
 	location, _ := url.Parse(res.Header.Get("Location")) // without one it is not a redirect
 	switch {
+	case res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests:
+		return "", &statusError{"the provider's login page", res.Status, res.StatusCode}
 	case res.StatusCode >= http.StatusBadRequest:
-		return "", fmt.Errorf("the provider refuses the client id or the redirect URI (%s)", res.Status)
+		return "", fmt.Errorf("the provider may have refused the client id or the redirect URI (%s)", res.Status)
 	case location != nil && strings.HasPrefix(location.String(), redirectURI):
 		switch reason := location.Query().Get("error"); reason {
 		case "", "login_required", "interaction_required", "consent_required", "account_selection_required":

@@ -39,7 +39,7 @@ func (e *examination) checkRegistry(ctx context.Context, r config.Plugin) {
 	}
 	res, err := get(ctx, s.URL)
 	if err != nil {
-		e.add("registry", failed, r.Name+": "+s.URL+": "+reason(err), "check the registry's url, DNS, the firewall and the proxy (HTTPS_PROXY)")
+		e.add("registry", failed, r.Name+": "+s.URL+": "+reason(err), "check the registry's url, DNS and the firewall; the server uses no proxy for registries")
 		return
 	}
 	_ = res.Body.Close()

@@ -69,7 +69,7 @@ func Command() *cobra.Command {
 // address returns the server to log in to, without credentials.
 func address(ctx context.Context, c *cli.Connection, args []string) (*apiclient.Client, error) {
 	if len(args) == 0 {
-		client, err := c.Person(ctx)
+		client, err := c.PersonClient(ctx)
 		if err != nil {
 			return nil, err
 		}

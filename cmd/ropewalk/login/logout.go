@@ -60,7 +60,7 @@ func WhoamiCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "whoami", Short: "Show which user commands run as, and on which server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.Person(cmd.Context())
+			client, err := c.PersonClient(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,7 @@ func AnnouncedLists(kind core.Kind) []core.Kind {
 	return []core.Kind{kind}
 }
 
-// ListsChanged returns a channel that receives after the app has announced changes.
+// ListsChanged returns a channel that is signalled when the app has announced changes.
 func (l *ListChanges) ListsChanged() <-chan struct{} { return l.wake }
 
 // TakeListChanges returns each changed list once and clears them.

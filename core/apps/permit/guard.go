@@ -254,7 +254,7 @@ func checkVariable(name string) error {
 	return nil
 }
 
-// RealPath resolves the symbolic links in a path as far as the path exists.
+// RealPath resolves the symbolic links in the part of a path that exists.
 func RealPath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -252,7 +252,7 @@ func chooseCommand(what, name, bin string, commands []string) (string, error) {
 	case len(commands) == 1:
 		return commands[0], nil
 	}
-	return "", fmt.Errorf("the %s has several commands (%s) and none with its own name: choose one with bin (--bin)", what, strings.Join(commands, ", "))
+	return "", fmt.Errorf("the %s has several commands (%s), and none is named after it: choose one with bin (--bin)", what, strings.Join(commands, ", "))
 }
 
 // separators matches the interchangeable separators in project names.

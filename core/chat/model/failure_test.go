@@ -38,7 +38,7 @@ func TestTheCauseOfAnUnreachableProviderIsKept(t *testing.T) {
 		url, want string
 		permanent bool
 	}{
-		"nobody listens":           {"http://127.0.0.1:1/v1?key=canary", "connection refused", false},
+		"nothing is listening":     {"http://127.0.0.1:1/v1?key=canary", "connection refused", false},
 		"no such name":             {"http://canary-user:pw@no-such-host.invalid/v1", "DNS", true},
 		"unknown certificate":      {secure.URL, "TLS: the certificate is signed by an unknown authority", true},
 		"no TLS":                   {strings.Replace(plain.URL, "http:", "https:", 1), "TLS: the server does not use TLS", true},

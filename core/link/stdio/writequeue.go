@@ -25,7 +25,7 @@ const (
 // sender of many or large messages delays the others by at most one turn. Each sender's messages stay in order.
 //
 // A goroutine that adds a message while nothing is being written writes it directly, with everything added in
-// the meantime, as far as the app's pipe accepts it without blocking. The goroutine in run writes the rest.
+// the meantime, until the app's pipe would block. The goroutine in run writes the rest.
 // stalled is called if the app reads nothing for the timeout.
 type writeQueue struct {
 	out     io.Writer

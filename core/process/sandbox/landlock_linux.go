@@ -80,8 +80,8 @@ func (p *Profile) KillAll() {
 	}
 }
 
-// KillsAnywhere reports whether KillAll works on every thread. A thread in the sandbox has
-// to wait for its turn among the app's threads.
+// KillsAnywhere reports whether KillAll works when called from any thread, rather than only from one that has entered
+// the sandbox. Such a thread competes with the app's threads for CPU time.
 func (p *Profile) KillsAnywhere() bool { return p.Level >= LevelNamespaces && isFirst() }
 
 // isFirst reports whether this is the first process of its namespace, which does not signal itself.
@@ -122,7 +122,7 @@ func (p *Profile) access() map[string]uint64 {
 }
 
 // closed returns the hidden paths and the symbolic links on the way to them. Masks alone do not keep a path closed
-// at LevelNamespaces: the kernel removes a mask when the server's side replaces what is below it.
+// at LevelNamespaces: the kernel removes a mask when something outside the sandbox replaces what it covers.
 func (p *Profile) closed() (closed []string) {
 	way := layout{links: map[string]string{}}
 	for _, path := range p.Hide {
@@ -159,7 +159,7 @@ func contains(path string, closed []string) bool {
 	return slices.ContainsFunc(closed, func(c string) bool { return c != real && PathWithin(c, real) })
 }
 
-// realPath resolves the symbolic links of a path as far as it exists: a hidden file may be created later.
+// realPath resolves the symbolic links in the part of a path that exists: a hidden file may be created later.
 func realPath(path string) string {
 	real, err := evalSymlinks(path)
 	if err == nil {

@@ -410,7 +410,7 @@ func spellings() property {
 		spelled(fmt.Sprintf("%q", format), parts(func(h, c, s string) string { return fmt.Sprintf(format, h, c, s) }))
 	}
 	for name, spell := range sortedPairs(map[string]func(string) string{
-		"a line end in it": func(t string) string { return t[:len(t)/2] + "\r\n" + t[len(t)/2:] }, "one character less": func(t string) string { return t[:len(t)-1] }, "its first half": func(t string) string { return t[:len(t)/2] },
+		"a line break in it": func(t string) string { return t[:len(t)/2] + "\r\n" + t[len(t)/2:] }, "one character less": func(t string) string { return t[:len(t)-1] }, "its first half": func(t string) string { return t[:len(t)/2] },
 		"capitals": strings.ToUpper, "small letters": strings.ToLower, "escaped dots": func(t string) string { return strings.ReplaceAll(t, ".", "%2E") }, "its digest": func(t string) string { return encode(hashed(crypto.SHA256, []byte(t))) },
 		"a character changed": func(t string) string {
 			return t[:len(t)/2] + map[bool]string{true: "B", false: "A"}[t[len(t)/2] == 'A'] + t[len(t)/2+1:]

@@ -100,7 +100,7 @@ func (st *stage) tryTexts(ctx context.Context, good string) {
 	})
 }
 
-// sampleVerdicts does the same with an author's samples, as far as they allow.
+// sampleVerdicts does the same with an author's samples, to the extent that they allow it.
 func sampleVerdicts(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) {
 		if s.Samples == nil {

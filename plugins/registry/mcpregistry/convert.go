@@ -15,7 +15,7 @@ import (
 var (
 	sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-	// pypiVersion matches an exact PEP 440 version, as far as its characters distinguish it from a range.
+	// pypiVersion matches text that can be an exact PEP 440 version: its characters rule out a range.
 	pypiVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+_!-]*$`)
 )
 

@@ -48,12 +48,12 @@ func TestResolveChoosesTheArtifactForThePlatform(t *testing.T) {
 		want      string
 		wantError string
 	}{
-		"exact":                             {[]string{"any/any", "linux/any", "linux/x64"}, "linux", "amd64", "linux/x64", ""},
-		"any architecture":                  {[]string{"any/any", "linux/any", "linux/arm64"}, "linux", "amd64", "linux/any", ""},
-		"anything":                          {[]string{"any/any", "darwin/any"}, "linux", "arm64", "any/any", ""},
-		"windows is win32":                  {[]string{"win32/x64", "linux/x64"}, "windows", "amd64", "win32/x64", ""},
-		"another architecture will not do":  {[]string{"linux/arm64"}, "linux", "amd64", "", "is available for linux/arm64, but not for linux/x64"},
-		"any system of one architecture no": {[]string{"any/x64"}, "linux", "amd64", "", "but not for linux/x64"},
+		"exact":                            {[]string{"any/any", "linux/any", "linux/x64"}, "linux", "amd64", "linux/x64", ""},
+		"any architecture":                 {[]string{"any/any", "linux/any", "linux/arm64"}, "linux", "amd64", "linux/any", ""},
+		"anything":                         {[]string{"any/any", "darwin/any"}, "linux", "arm64", "any/any", ""},
+		"windows is win32":                 {[]string{"win32/x64", "linux/x64"}, "windows", "amd64", "win32/x64", ""},
+		"another architecture will not do": {[]string{"linux/arm64"}, "linux", "amd64", "", "is available for linux/arm64, but not for linux/x64"},
+		"any/x64 does not match linux/x64": {[]string{"any/x64"}, "linux", "amd64", "", "but not for linux/x64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := release{"1.0.0", map[string]string{}}
@@ -143,7 +143,7 @@ func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	}
 }
 
-func TestNamesWithoutAScopeAreNotRequested(t *testing.T) {
+func TestInvalidNamesAndVersionsAreNotRequested(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("unexpected request: %s", r.URL) }))
 	defer s.Close()
 	r := open(t, &published{Server: s})
@@ -175,15 +175,15 @@ func TestAForeignArtifactOrCursorSendsNoRequest(t *testing.T) {
 	}
 }
 
-func TestPagesFromARegistryWithOtherPagingFields(t *testing.T) {
+func TestOtherPagingFieldsAreUnderstood(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  object
 		entries int
 		next    string
 	}{
 		"more than asked for":          {object{"bundles": []object{{"name": "@a/1"}, {"name": "@a/2"}, {"name": "@a/3"}}, "total": 9}, 2, "2"},
-		"a total and no word of more":  {object{"bundles": []object{{"name": "@a/1"}}, "total": 9}, 1, "1"},
-		"more and no total":            {object{"bundles": []object{{"name": "@a/1"}}, "pagination": object{"has_more": true}}, 1, "1"},
+		"a total, but no has_more":     {object{"bundles": []object{{"name": "@a/1"}}, "total": 9}, 1, "1"},
+		"has_more, but no total":       {object{"bundles": []object{{"name": "@a/1"}}, "pagination": object{"has_more": true}}, 1, "1"},
 		"the last page":                {object{"bundles": []object{{"name": "@a/1"}}, "total": 1}, 1, ""},
 		"nothing, and more is claimed": {object{"bundles": []object{}, "total": 9, "pagination": object{"has_more": true}}, 0, ""},
 	} {

@@ -112,14 +112,14 @@ type answers struct {
 	notFound bool
 	file     map[string]File // by version, if known
 	other    bool            // a requested version that the catalogue does not know
-	demand   string
+	words    string          // the expected result, in words
 }
 
 // resolve is the model of Resolve, for a name that is not empty.
 func (c Catalogue) resolve(ref registry.Ref) answers {
 	b, known := c.find(ref.Name)
 	if !known {
-		return answers{notFound: true, other: !c.Whole, demand: "NOT_FOUND, because there is no bundle with this name"}
+		return answers{notFound: true, other: !c.Whole, words: "NOT_FOUND, because there is no bundle with this name"}
 	}
 	a := answers{file: map[string]File{}}
 	refused := slices.ContainsFunc(b.notFor, func(no registry.Ref) bool { return no.OS == ref.OS && no.Arch == ref.Arch })
@@ -148,16 +148,16 @@ func (c Catalogue) resolve(ref registry.Ref) answers {
 	}
 	switch {
 	case len(a.versions) > 0:
-		a.demand = "a package with the version " + strings.Join(a.versions, " or ")
+		a.words = "a package with the version " + strings.Join(a.versions, " or ")
 	case refused || ref.Version == "" || slices.ContainsFunc(b.Versions, func(v Version) bool { return v.Version == ref.Version }):
-		a.notFound, a.demand = true, "NOT_FOUND, because the bundle is not for this platform"
+		a.notFound, a.words = true, "NOT_FOUND, because the bundle is not for this platform"
 	default:
-		a.notFound, a.other, a.demand = true, b.more, "NOT_FOUND, because the bundle has no such version"
+		a.notFound, a.other, a.words = true, b.more, "NOT_FOUND, because the bundle has no such version"
 	}
 	return a
 }
 
-// realPlatform reports whether this is a common Go platform. A bundle for every platform need not support any other.
+// realPlatform reports whether this is a common Go platform. A bundle without a platform need not support uncommon ones.
 func realPlatform(ref registry.Ref) bool {
 	return slices.Contains([]string{"linux", "darwin", "windows"}, ref.OS) && slices.Contains([]string{"amd64", "arm64"}, ref.Arch)
 }

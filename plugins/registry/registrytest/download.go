@@ -78,7 +78,7 @@ func (s Subject) fetch(ctx context.Context, p registry.Package) (sum string, siz
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// download is the question that a file answers.
+// download returns the question whose correct result is the complete file.
 func (s Subject) download(p parcel) question {
 	call := fmt.Sprintf("Fetch of %s %s", p.pkg.Name, p.pkg.Version)
 	return question{call, func(ctx context.Context) error {
@@ -161,8 +161,8 @@ const nonsense0 = "qqzzxxjjwwkk"
 func downloads(ctx context.Context, t *kit.Trial, s Subject) {
 	c := s.catalogue(ctx, t.Rand(0), min(t.Count(30), 100))
 	all := s.parcels(ctx, c, t.Count(30))
-	birds := newCanary()
-	defer birds.Close()
+	trap := newCanary()
+	defer trap.Close()
 	var calls []func(context.Context) error
 	given := map[string]bool{}
 	for _, p := range all {
@@ -172,16 +172,16 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) {
 		other.pkg.SHA256, other.pkg.Size, other.pkg.Version, other.pkg.Name = "", 0, "0.0.1", "other"
 		calls = append(calls, func(ctx context.Context) error { // fields other than the artifact may be wrong, but the bytes may not
 			if sum, size, err := s.fetch(ctx, other.pkg); err == nil {
-				return p.is("Fetch with the artifact of "+p.pkg.Name+" in a package of another name", sum, size)
+				return p.is("Fetch with the artifact of "+p.pkg.Name+" in a package with another name", sum, size)
 			}
 			return nil
 		})
 	}
 	bogus := []parcel{{pkg: registry.Package{Name: "x", Version: "1.0.0", Kind: registry.KindMCPB, Artifact: nonsense0}}}
 	for _, p := range append(bogus, all[:min(len(all), t.Count(3))]...) {
-		for _, artifact := range forged(p.pkg.Artifact, birds) {
+		for _, artifact := range forged(p.pkg.Artifact, trap) {
 			if p.pkg.Artifact = artifact; !given[artifact] {
-				calls = append(calls, s.checkRefusal(birds, p.pkg))
+				calls = append(calls, s.checkRefusal(trap, p.pkg))
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 		if want.notFound && errors.Is(err, plugins.ErrNotFound) {
 			return nil
 		}
-		return failure(call, "the error "+kit.ErrorText(err), want.demand, sentence)
+		return failure(call, "the error "+kit.ErrorText(err), want.words, sentence)
 	}
 	answered := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
 	f, known := want.file[pkg.Version]
@@ -96,7 +96,7 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 	case want.other && pkg.Version == ref.Version || want.other && ref.Version == "":
 		return c.checkUnknown(call, pkg)
 	case !slices.Contains(want.versions, pkg.Version):
-		return failure(call, answered, want.demand, sentence)
+		return failure(call, answered, want.words, sentence)
 	case known && f.SHA256 != pkg.SHA256 && f.SHA256 != "":
 		return failure(call, answered, "the sha256 "+f.SHA256, map[bool]string{true: stated, false: sameBytes}[c.Whole])
 	case known && f.Size != pkg.Size && f.Size > 0 && pkg.Size > 0:

@@ -339,7 +339,7 @@ func show(rec sessionstore.Record, omitted ...string) string {
 		case f.text == "":
 		case !slices.Contains(omitted, f.name):
 			parts = append(parts, f.name+" "+f.shown())
-		case parts[len(parts)-1] != "…":
+		case len(parts) == 0 || parts[len(parts)-1] != "…":
 			parts = append(parts, "…")
 		}
 	}

@@ -24,7 +24,7 @@ import (
 func TestAHostileAppOnARealServerGainsNothing(t *testing.T) {
 	testenv.NeedsNamespaces(t)
 	t.Parallel()
-	users := map[string]*syscall.Credential{"the user of the tests": nil}
+	users := map[string]*syscall.Credential{"the test user": nil}
 	if os.Geteuid() == 0 {
 		users = map[string]*syscall.Credential{"root": nil, "an ordinary user": {Uid: 65534, Gid: 65534}}
 	}

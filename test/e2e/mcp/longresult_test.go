@@ -87,7 +87,7 @@ func TestAClientCanGetAnExcerptOfALongResultAndReadTheRest(t *testing.T) {
 	}
 	s.Stop()
 	s.Start()
-	if a := s.Do(t, "POST", "/v1/tools/call", fmt.Sprintf(`{"tool":"system__read_result","arguments":{"id":%q,"offset":30000,"length":2}}`, over.Meta.Kept.URI)); !strings.Contains(a.Body, `EN\n\n[Characters 30000 to 30002 of 30003.`) {
+	if a := s.Do(t, "POST", "/v1/tools/call", fmt.Sprintf(`{"tool":"system__read_result","arguments":{"id":%q,"offset":30000,"length":2}}`, over.Meta.Kept.URI)); !strings.Contains(a.Body, `EN\n\n[Characters 30000-30001 of 30003.`) {
 		t.Errorf("after a restart: %s", a.Body)
 	}
 }

@@ -34,7 +34,7 @@ export function AccountsScreen() {
         <Card flush>
           <Empty icon={<IdCard aria-hidden="true" />} title="No app needs an account">
             Only remote apps that use OAuth need accounts.{" "}
-            {isWorkspaceAdmin ? "Install one by its address." : "A workspace admin can install one."}
+            {isWorkspaceAdmin ? "Install one from its URL." : "A workspace admin can install one."}
           </Empty>
         </Card>
       ) : (
@@ -81,7 +81,7 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
       {own.length === 0 ? (
         <Empty icon={<IdCard aria-hidden="true" />} title="No account is linked">
           {shared
-            ? "A workspace admin links the account that everyone uses."
+            ? "A workspace admin has to link the account that everyone will use."
             : "Link an account to use this app’s tools."}
         </Empty>
       ) : (
@@ -226,7 +226,7 @@ const State = ({ account: a }: { account: Account }) => (
         login needed
       </Badge>
     )}
-    <small title={moment(a.linkedAt)}>since {ago(a.linkedAt)}</small>
+    <small title={moment(a.linkedAt)}>linked {ago(a.linkedAt)}</small>
   </>
 );
 

@@ -131,6 +131,8 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   const { run, state } = useRun(id);
   const running = state?.status === "running";
   const unsent = state !== undefined && isUnsent(state);
+  // Another window got its message in first, so this one waits for that answer.
+  const overtaken = state?.error?.code === "run_in_progress" ? run : undefined;
   const history = useHistory(id, running);
   const begin = useBegin();
   const queries = useQueryClient();
@@ -138,7 +140,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   const recordBranch = useRecordBranch();
   const versions = useVersions(id);
   const [off, setOff] = useDisabledApps(id);
-  const { draft, edit, clear, store } = useDraft(id, unsent || (running && !state.sent) ? state.ask : undefined);
+  const { draft, edit, clear, store } = useDraft(id, unsent || overtaken || (running && !state.sent) ? state?.ask : undefined);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field);
   const writing = draft.text !== "" || draft.files.length > 0;
@@ -186,8 +188,6 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
       toastError(error);
     }
   };
-  // Another window got its message in first, so this one waits for that answer.
-  const overtaken = state?.error?.code === "run_in_progress" ? run : undefined;
   const queueOvertaken = useEffectEvent((late: Run) => {
     forget(late);
     void queue(late.state.ask);

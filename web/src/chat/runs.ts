@@ -35,7 +35,7 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
   return { run, state };
 }
 
-/** Returns a run's state, including its answer as far as it has arrived. */
+/** Returns a run's state, including the part of its answer that has arrived. */
 export const useRunState = (run: Run | undefined): RunState | undefined =>
   useSyncExternalStore(run?.subscribe ?? never, () => run?.snapshot());
 

@@ -23,7 +23,7 @@ export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd, 
     getScrollElement: () => scroller.current,
     estimateSize: () => size,
     // A new row is measured by the observer, after the frame's layout. Measuring it any earlier would need a layout of
-    // its own. A hidden list has rows of no height. With those, it would stay empty when it is shown again.
+    // its own. Rows of a hidden list measure 0. If that were kept, the list would be empty when it is shown again.
     measureElement: (row, entry, list) =>
       (entry ? measureElement(row, entry, list) : list.itemSizeCache.get(keyOf(items[list.indexFromElement(row)]!))) ||
       size,

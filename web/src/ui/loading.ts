@@ -1,6 +1,6 @@
 const pause = 2_000;
 
-/** Loads a script of the page. It retries while the server is unreachable, so that a screen appears late instead of never. */
+/** Loads one of the page's scripts, retrying on failure, so that a screen appears late rather than never. */
 export async function untilLoaded<T>(load: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -77,7 +77,7 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request, and repeats it as long as there is something to learn from the error.
+// post sends a request. If it is rejected for a known reason, post changes the request and sends it again.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	header := p.header()
 	p.mu.Lock()
@@ -130,8 +130,8 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 // aboutFiles matches complaints about a file that is broken, too large or not at its address.
 var aboutFiles = regexp.MustCompile(`(?i)\b(?:image|pdf)|\.document\b|download the file`)
 
-// wantsThoughts reports whether a request was rejected because its last tool call, which another model made, comes
-// without thoughts. https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
+// wantsThoughts reports whether a request was rejected because the last tool call in it, made by another model, is not
+// preceded by a thinking block. https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
 func wantsThoughts(e *model.Error) bool {
 	return strings.Contains(e.Message, "must start with a thinking block") || strings.Contains(e.Message, "Expected `thinking`")
 }

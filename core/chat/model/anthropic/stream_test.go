@@ -67,9 +67,9 @@ func TestAnIncompleteCallIsLeftOut(t *testing.T) {
 		cut  bool
 		want model.Failure
 	}{
-		"no room":        {rest: "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", cut: true},
-		"the stream end": {want: model.Broken},
-		"not JSON":       {rest: "data: {\"type\"\n\n", want: model.Broken},
+		"the length limit":   {rest: "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", cut: true},
+		"a truncated stream": {want: model.Broken},
+		"not JSON":           {rest: "data: {\"type\"\n\n", want: model.Broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := respond(t, http.StatusOK, begin+c.rest).Call(t.Context(), "m", model.Request{}, model.Pieces{})

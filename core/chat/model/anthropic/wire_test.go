@@ -18,8 +18,8 @@ import (
 // The ends of the tools, the system prompt and the conversation are marked for caching. Keys and addresses in the
 // environment are ignored.
 func TestRequestsAreSentAsDocumented(t *testing.T) {
-	t.Setenv("ANTHROPIC_API_KEY", "of-the-environment")
-	t.Setenv("ANTHROPIC_AUTH_TOKEN", "of-the-environment")
+	t.Setenv("ANTHROPIC_API_KEY", "from-the-environment")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "from-the-environment")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
 	var body map[string]any
 	var header http.Header
@@ -42,7 +42,7 @@ func TestRequestsAreSentAsDocumented(t *testing.T) {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	if header.Get("X-Api-Key") != "k" || header.Get("Authorization") != "" {
-		t.Errorf("it was asked with %v, in a process that has %s", header, os.Getenv("ANTHROPIC_API_KEY"))
+		t.Errorf("the request has the headers %v, in a process that has %s", header, os.Getenv("ANTHROPIC_API_KEY"))
 	}
 	for part, want := range map[string]string{
 		"system":   `[{"text":"a","type":"text"},{"cache_control":{"type":"ephemeral"},"text":"b","type":"text"}]`,

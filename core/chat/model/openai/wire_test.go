@@ -35,9 +35,9 @@ func serve(t *testing.T, chunks ...string) (p *openai.Provider, body *map[string
 const stop = `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
 
 func TestRequestsAndAnswersMatchTheDocumentation(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "of-the-environment")
+	t.Setenv("OPENAI_API_KEY", "from-the-environment")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
-	t.Setenv("OPENAI_ORG_ID", "of-the-environment")
+	t.Setenv("OPENAI_ORG_ID", "from-the-environment")
 	p, body, header := serve(t,
 		`{"id":"1","choices":[{"index":0,"delta":{"content":"Hi"}}]}`,
 		`{"id":"2","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\""}},{"index":1,"id":"b","function":{"name":"u"}}]}}]}`,
@@ -59,7 +59,7 @@ func TestRequestsAndAnswersMatchTheDocumentation(t *testing.T) {
 		t.Errorf("blocks %+v", b)
 	}
 	if header.Get("Authorization") != "" || header.Get("OpenAI-Organization") != "" {
-		t.Errorf("it was asked with %v", *header)
+		t.Errorf("the request has the headers %v", *header)
 	}
 	want := `[{"content":"a\n\nb","role":"system"},{"content":"x","role":"user"},` +
 		`{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"k\":1}","name":"` + model.SafeName("t.2") + `"},"id":"c","type":"function"}]},` +
@@ -300,7 +300,7 @@ func TestCallsAreDistinguishedWhateverTheirIds(t *testing.T) {
 	}
 }
 
-func TestAStreamWithoutAFinishReasonIsCompleteOnceItSaysSo(t *testing.T) {
+func TestAStreamThatEndsWithDoneButWithoutAFinishReasonMustHaveACompleteAnswer(t *testing.T) {
 	for chunk, whole := range map[string]bool{
 		`{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}`:                                                 true,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\":1}"}}]}}]}`: true,

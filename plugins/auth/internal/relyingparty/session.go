@@ -17,8 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// keysChecked is the maximum age of the key set used to check a login.
-const keysChecked = time.Minute
+// maxKeyAge is the maximum age of the key set used to check a login.
+const maxKeyAge = time.Minute
 
 // renewal is what the adapter needs to recheck a login with the provider. As JSON, it is auth.Identity.Renewal.
 type renewal struct {
@@ -165,13 +165,13 @@ func refreshError(err error) error {
 	return unavailable("the request to the provider's token endpoint failed: %w", err)
 }
 
-// published returns nil if a key is in a key set that was fetched from the provider at most keysChecked ago.
+// published returns nil if a key is in a key set that was fetched from the provider at most maxKeyAge ago.
 func (k *keys) published(ctx context.Context, print string) error {
 	set, age, err := k.set.dated(ctx)
 	if err != nil {
 		return err
 	}
-	if age > keysChecked {
+	if age > maxKeyAge {
 		if set, err = k.set.renew(ctx); err != nil {
 			return err
 		}

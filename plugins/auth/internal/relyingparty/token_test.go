@@ -22,13 +22,13 @@ func TestAValidTokenInADifferentEncodingIsRefused(t *testing.T) {
 	}
 	last := good[len(good)-1]
 	for name, token := range map[string]string{
-		"a space before":          " " + good,
-		"a line end after":        good + "\n",
-		"a line end in it":        strings.Replace(good, ".", ".\n", 1),
-		"padding":                 good + "==",
-		"standard base64":         strings.NewReplacer("-", "+", "_", "/").Replace(good) + "+",
-		"bits after the last one": good[:len(good)-1] + string(nextBase64(last)),
-		"larger than 64 KiB":      p.token("first", map[string]any{"x": strings.Repeat("x", 64<<10)}),
+		"a space before":             " " + good,
+		"a line break at the end":    good + "\n",
+		"a line break in the middle": strings.Replace(good, ".", ".\n", 1),
+		"padding":                    good + "==",
+		"standard base64":            strings.NewReplacer("-", "+", "_", "/").Replace(good) + "+",
+		"bits after the last one":    good[:len(good)-1] + string(nextBase64(last)),
+		"larger than 64 KiB":         p.token("first", map[string]any{"x": strings.Repeat("x", 64<<10)}),
 	} {
 		if err := check(t, party, token); !errors.Is(err, plugins.ErrUnauthenticated) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
@@ -42,13 +42,13 @@ func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 	party := p.party()
 	good := p.token("first")
 	for name, token := range map[string]string{
-		"expired":        p.token("first", map[string]any{"exp": 1}),
-		"another issuer": p.token("first", map[string]any{"iss": issuer + "/"}),
-		"no subject":     p.token("first", map[string]any{"sub": ""}),
-		"half a letter":  p.token("first", map[string]any{"sub": json.RawMessage(`"a\ud800"`)}),
-		"not UTF-8":      p.token("first", map[string]any{"name": json.RawMessage("\"a\xff\"")}),
-		"no signature":   good[:strings.LastIndexByte(good, '.')+1],
-		"no token":       "",
+		"expired":               p.token("first", map[string]any{"exp": 1}),
+		"another issuer":        p.token("first", map[string]any{"iss": issuer + "/"}),
+		"no subject":            p.token("first", map[string]any{"sub": ""}),
+		"an unpaired surrogate": p.token("first", map[string]any{"sub": json.RawMessage(`"a\ud800"`)}),
+		"not UTF-8":             p.token("first", map[string]any{"name": json.RawMessage("\"a\xff\"")}),
+		"no signature":          good[:strings.LastIndexByte(good, '.')+1],
+		"no token":              "",
 	} {
 		if err := check(t, party, token); !errors.Is(err, plugins.ErrUnauthenticated) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
@@ -83,10 +83,10 @@ func TestClocksMayDifferByHalfAMinute(t *testing.T) {
 		"fractions of a second":  {Claims{"exp": mustJSON(float64(now.Unix()) + 0.5)}, true},
 		"no expiry":              {Claims{"nbf": at(0)}, false},
 		"expiry null":            {Claims{"exp": json.RawMessage("null")}, false},
-		"expiry in text":         {Claims{"exp": mustJSON("1800003600")}, false},
+		"expiry as a string":     {Claims{"exp": mustJSON("1800003600")}, false},
 		"expiry after year 9999": {Claims{"exp": json.RawMessage("1e12")}, false},
 		"expiry beyond a float":  {Claims{"exp": json.RawMessage("1e999")}, false},
-		"start in text":          {Claims{"exp": later, "nbf": mustJSON("0")}, false},
+		"start as a string":      {Claims{"exp": later, "nbf": mustJSON("0")}, false},
 		"expiry in another case": {Claims{"Exp": later}, false},
 	} {
 		if err := checkTimes(c.claims, now); (err == nil) != c.good {
@@ -103,7 +103,7 @@ func mustJSON(v any) json.RawMessage {
 	return raw
 }
 
-func TestAnIdentityNamesOneUser(t *testing.T) {
+func TestClaimsBecomeAnIdentity(t *testing.T) {
 	roles := func(o *Options) {
 		o.RoleClaim = "realm_access.roles"
 		o.Roles = map[string]string{"boss": "owner", "lead": "admin"}
@@ -123,12 +123,12 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 		"with a map, the plain names do not apply": {roles, map[string]any{"realm_access": map[string]any{"roles": []string{"owner"}}}, auth.Identity{}},
 		"a claim whose name has dots": {func(o *Options) { o.RoleClaim = "https://example.com/roles" },
 			map[string]any{"https://example.com/roles": []string{"member"}}, auth.Identity{OrgRole: "member"}},
-		"an unverified address":               {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
-		"an address in text that is not true": {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": "false"}, auth.Identity{}},
-		"an address whose claim is 1":         {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": 1}, auth.Identity{}},
-		"an address whose claim is null":      {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": json.RawMessage("null")}, auth.Identity{}},
-		"an address without a claim":          {func(*Options) {}, map[string]any{"email": "boss@example.com"}, auth.Identity{}},
-		"an address without a claim, with the setting": {func(o *Options) { o.AssumeEmailVerified = true },
+		"an unverified address":                {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
+		`email_verified is the string "false"`: {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": "false"}, auth.Identity{}},
+		"email_verified is 1":                  {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": 1}, auth.Identity{}},
+		"email_verified is null":               {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": json.RawMessage("null")}, auth.Identity{}},
+		"no email_verified":                    {func(*Options) {}, map[string]any{"email": "boss@example.com"}, auth.Identity{}},
+		"no email_verified, with the setting": {func(o *Options) { o.AssumeEmailVerified = true },
 			map[string]any{"email": "a@example.com"}, auth.Identity{Email: "a@example.com", DisplayName: "a@example.com"}},
 		"an unverified address, and the setting": {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
 		"a user name to show":                    {func(*Options) {}, map[string]any{"preferred_username": "al"}, auth.Identity{DisplayName: "al"}},
@@ -138,7 +138,7 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 		"groups":                                 {func(o *Options) { o.GroupsClaim = "member_of" }, map[string]any{"member_of": []string{"a", "b"}, "groups": []string{"c"}}, auth.Identity{Groups: []string{"a", "b"}}},
 		"groups that are not requested":          {func(*Options) {}, map[string]any{"groups": []string{"a"}}, auth.Identity{}},
 		"the first name to show":                 {func(*Options) {}, map[string]any{"name": "Al", "preferred_username": "al"}, auth.Identity{DisplayName: "Al"}},
-		"scopes in a list":                       {func(*Options) {}, map[string]any{"scp": []string{"a", "b"}}, auth.Identity{Scopes: []string{"a", "b"}}},
+		"scopes as a list":                       {func(*Options) {}, map[string]any{"scp": []string{"a", "b"}}, auth.Identity{Scopes: []string{"a", "b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)
