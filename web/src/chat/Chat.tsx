@@ -140,7 +140,10 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   const recordBranch = useRecordBranch();
   const versions = useVersions(id);
   const [off, setOff] = useDisabledApps(id);
-  const { draft, edit, clear, store } = useDraft(id, unsent || overtaken || (running && !state.sent) ? state?.ask : undefined);
+  const { draft, edit, clear, store } = useDraft(
+    id,
+    unsent || overtaken || (running && !state.sent) ? state?.ask : undefined,
+  );
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field);
   const writing = draft.text !== "" || draft.files.length > 0;
