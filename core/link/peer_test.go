@@ -61,16 +61,16 @@ func pipes(t *testing.T) (in io.WriteCloser, out io.ReadCloser, p *peer) {
 func dial(t *testing.T, fo stdio.Options, o Options) (*Link, *peer) {
 	t.Helper()
 	in, out, p := pipes(t)
-	shaken := make(chan struct{})
+	answered := make(chan struct{})
 	go func() {
-		defer close(shaken)
+		defer close(answered)
 		p.handshake()
 	}()
 	l, err := Open(t.Context(), stdio.New(in, out, fo), o)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	<-shaken
+	<-answered
 	t.Cleanup(func() { _ = l.Close() })
 	return l, p
 }
