@@ -137,7 +137,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 		again := exec.CommandContext(t.Context(), old, append(slices.Clone(c.Args), "--home", c.Home)...)
 		again.Env = c.Environ
 		out, err := again.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "it was written by a newer ropewalk") {
+		if err == nil || !strings.Contains(string(out), "a newer ropewalk wrote it") {
 			t.Errorf("%v: %s", err, out)
 		}
 		c.Program = ""
@@ -338,7 +338,7 @@ func TestAFileIsUpgradedAndRolledBackWithItsBackup(t *testing.T) {
 	s.Stop()
 	refused := exec.CommandContext(t.Context(), old, append(slices.Clone(s.Args), "--home", s.Home)...)
 	refused.Env = s.Environ
-	if out, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(out), "it was written by a newer ropewalk") || !strings.Contains(string(out), "restore a backup") {
+	if out, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(out), "a newer ropewalk wrote it") || !strings.Contains(string(out), "restore a backup") {
 		t.Errorf("%v: %s", err, out)
 	}
 	run(old, 1)
