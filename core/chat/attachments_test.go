@@ -116,7 +116,7 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 		"a control":                       {with(func(a *chat.Attachment) { a.Name = "a\x1b[2Jb" }), core.CodeBadRequest, "attachments[0].name"},
 		"a C1 control":                    {with(func(a *chat.Attachment) { a.Name = "a\u009bb" }), core.CodeBadRequest, "attachments[0].name"},
 		"another end":                     {with(func(a *chat.Attachment) { a.Name = "invoice\u202efdp.exe" }), core.CodeBadRequest, "attachments[0].name"},
-		"a vector image by URL":           {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "https://x.example/a", "image/svg+xml" }), core.CodeBadRequest, "only images"},
+		"a vector image by URL":           {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "https://x.example/a", "image/svg+xml" }), core.CodeBadRequest, "only for images"},
 		"a long url": {with(func(a *chat.Attachment) {
 			a.Data, a.URL, a.MIMEType = "", "https://x.example/"+strings.Repeat("a", 2048), "image/png"
 		}), core.CodeBadRequest, "2048"},
@@ -124,7 +124,7 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 		"not base64":                      {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
 		"both":                            {with(func(a *chat.Attachment) { a.URL = "https://x.example/a" }), core.CodeBadRequest, "either data or url"},
 		"neither":                         {with(func(a *chat.Attachment) { a.Data = "" }), core.CodeBadRequest, "either data or url"},
-		"a text by URL":                   {with(func(a *chat.Attachment) { a.Data, a.URL = "", "https://x.example/a" }), core.CodeBadRequest, "only images"},
+		"a text by URL":                   {with(func(a *chat.Attachment) { a.Data, a.URL = "", "https://x.example/a" }), core.CodeBadRequest, "only for images"},
 		"an image in the private network": {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "http://127.0.0.1/a", "image/png" }), core.CodeBadRequest, "https"},
 	} {
 		_, err := h.Begin(t.Context(), owner(), chat.Request{Message: "m", Attachments: c.all})

@@ -201,7 +201,7 @@ func TestAnAdminSetsTheModels(t *testing.T) {
 	}
 	for arguments, want := range map[string]string{
 		`{"default":"gpt-5"}`:     "provider:model",
-		`{"default":"nobody:x"}`:  "no provider",
+		`{"default":"nobody:x"}`:  "does not exist",
 		`{"fast":"openai:quick"}`: `"fast":"openai:quick"`,
 	} {
 		if got := set(arguments); !strings.Contains(got, want) {

@@ -140,24 +140,27 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
 	s.breakable()
 	trial.Cover("%d operations, while the backend refuses connections and while it does not respond", len(s.attempts()))
 	var watched []*recorder
-	for name, fail := range map[string]func(context.Context) error{"is stopped": s.Backend.Stop, "does not answer": s.Backend.Stall} {
+	for _, fault := range []struct { // the last one abandons calls, whose late effects need a backend that works
+		name string
+		fail func(context.Context) error
+	}{{"is stopped", s.Backend.Stop}, {"does not answer", s.Backend.Stall}} {
 		var recorders []*recorder
 		for i, a := range s.attempts() {
 			recorders = append(recorders, s.record(trial))
 			recorders[i].prepare(ctx, a, trial.Rand(i).IntN)
 		}
-		if err := fail(ctx); err != nil {
-			kit.Must(fmt.Errorf("the backend %s: %w", name, err))
+		if err := fault.fail(ctx); err != nil {
+			kit.Must(fmt.Errorf("the backend %s: %w", fault.name, err))
 		}
 		last := make([]Operation, len(recorders))
 		each := func(ctx context.Context, i int) {
 			r := recorders[i]
 			r.pending = true
-			r.happens("the backend " + name)
+			r.happens("the backend " + fault.name)
 			for try := range 2 {
 				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+10*try+i).IntN, r.attempt)...)
 				if r.wrong == nil && last[i].Answer != answerUnseen {
-					r.reject(last[i], r.history.answer(last[i]), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
+					r.reject(last[i], r.history.answer(last[i]), "UNAVAILABLE, because the backend "+fault.name, sentenceUnavailable)
 				}
 			}
 			kit.Must(r.wrong)
