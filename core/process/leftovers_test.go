@@ -68,6 +68,7 @@ func TestTheNextServerEndsWhatAKilledServerAndItsShimsLeftBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	shim := parent(t, pid)
+	testkit.Eventually(t, "the program has started what it leaves behind", func() bool { return len(survivors(mark)) > len(tricks())/2 })
 	if err := unix.Kill(shim, unix.SIGSTOP); err != nil { // so that it does not end its app first
 		t.Fatal(err)
 	}
