@@ -50,6 +50,28 @@ func abandonedServer(mark string) error {
 
 func TestTheNextServerEndsWhatAKilledServerAndItsShimsLeftBehind(t *testing.T) {
 	other := start(t, confined(t, sandbox.LevelLandlock, "echo")) // is not to be taken for a leftover
+	ended := 0
+	for range 10 { // the servers of other tests end leftovers too
+		mark := leaveBehind(t)
+		ended = process.EndLeftovers()
+		gone(t, mark)
+		if ended > 0 {
+			break
+		}
+	}
+	if ended == 0 {
+		t.Error("no process was ended")
+	}
+	_, _ = io.WriteString(other.Stdin(), "still here\n")
+	_ = other.Stdin().Close()
+	if got := output(t, other); !strings.HasSuffix(got, "still here\n") {
+		t.Errorf("the other program printed %q", got)
+	}
+}
+
+// leaveBehind kills a server and its shim. The processes of its app, which have the mark, keep running.
+func leaveBehind(t *testing.T) (mark string) {
+	t.Helper()
 	mark, dir := newMark(t), filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -76,16 +98,5 @@ func TestTheNextServerEndsWhatAKilledServerAndItsShimsLeftBehind(t *testing.T) {
 	_ = server.Wait()
 	kill(t, shim)
 	testkit.Eventually(t, "the program itself has ended", func() bool { return unix.Kill(pid, 0) != nil })
-	if left := survivors(mark); len(left) < len(tricks())/2 {
-		t.Fatalf("nothing to end: %v", left)
-	}
-	if n := process.EndLeftovers(); n == 0 {
-		t.Error("no process was ended")
-	}
-	gone(t, mark)
-	_, _ = io.WriteString(other.Stdin(), "still here\n")
-	_ = other.Stdin().Close()
-	if got := output(t, other); !strings.HasSuffix(got, "still here\n") {
-		t.Errorf("the other program printed %q", got)
-	}
+	return mark
 }
