@@ -57,7 +57,7 @@ let dialog = await link("Link an account");
 const adas = await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "main");
 await dialog.waitFor({ state: "detached" });
 await row("main").getByText("default").waitFor();
-await row("main").getByText("linked").waitFor();
+await row("main").getByText("linked", { exact: true }).waitFor();
 
 // A second account needs a different name.
 dialog = await link("Link another", "main");
@@ -125,7 +125,7 @@ await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByT
 
 // Ada sees Bob's account and unlinks it. Bob's page updates.
 await bob.page.getByRole("link", { name: "Accounts" }).click();
-await bob.page.getByRole("region", { name: "Accounts at far" }).getByText("linked").waitFor();
+await bob.page.getByRole("region", { name: "Accounts at far" }).getByText("linked", { exact: true }).waitFor();
 assert.equal(await bob.page.getByText("Other people's accounts").count(), 0, "a member does not see other people's accounts");
 await page.reload();
 const others = page.getByRole("region", { name: "Other people's accounts" });
